@@ -1,0 +1,54 @@
+"""Stop Python code that takes too long. A single long torch call is not interrupted: killing its process is the worker's work."""
+
+import contextlib
+import ctypes
+import signal
+import threading
+
+AGAIN = 0.1  # seconds: raised again and again, since an answer may swallow it
+
+
+class OutOfTime(BaseException):
+    """Not an Exception: `except Exception` in an answer must not swallow it."""
+
+
+@contextlib.contextmanager
+def deadline(seconds):
+    """Raise OutOfTime in this thread after `seconds`, and every tenth of a second from then on."""
+    message = f"no answer after {seconds:g} s"
+    main = threading.current_thread() is threading.main_thread()
+    with alarm(seconds, message) if main and hasattr(signal, "SIGALRM") else watchdog(seconds, message):
+        yield
+
+
+@contextlib.contextmanager
+def alarm(seconds, message):
+    def stop(*_):
+        raise OutOfTime(message)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def watchdog(seconds, message):
+    """Where there is no alarm (Windows, other threads): another thread raises it here. Cannot interrupt a sleep."""
+    me, over = threading.get_ident(), threading.Event()
+    stop = type("OutOfTime", (OutOfTime,), {"__str__": lambda self: message})  # raised by class: it takes no message
+
+    def watch():
+        wait = seconds
+        while not over.wait(wait):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(me), ctypes.py_object(stop))
+            wait = AGAIN
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()

@@ -1,0 +1,145 @@
+"""What an exercise is: a reference, cases, mistakes, right answers. Nothing here runs an answer.
+
+An exercise is one file below `exercises/chNN/`; README, *Contributing*, shows how to write one.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+
+F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Inputs that show one property, and what else is looked at beside the outputs."""
+
+    name: str
+    property: str
+    inputs: Callable  # Draw -> the arguments, by name
+    dtype: torch.dtype = F32
+    gradient: tuple = ()  # look at the gradients of these inputs instead of the outputs
+    raises: type | None = None  # the exception that is the right answer
+    unchanged: bool = False  # the inputs must be as they were
+    same_dtype: bool = False  # the outputs come in the reference's dtype
+    largest: Callable | None = None  # arguments -> the most elements that a tensor made on the way may hold
+    kept: Callable | None = None  # arguments -> the most bytes that an object may keep
+    launches: bool = False  # a Triton kernel must have run
+    requires: str = ""  # "cuda": pending on a machine without one
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A named implementation: a right answer, or a mistake with the sentence that explains it."""
+
+    name: str
+    answer: Callable
+    sentence: str = ""
+    knobs: dict = field(default_factory=dict)
+
+
+class RightAnswers(list):
+    """The panel; called as a decorator, it takes one more."""
+
+    def __call__(self, answer):
+        self.append(Answer(answer.__name__, answer))
+        return answer
+
+
+class Exercise:
+    """What is asked, with points for each property. `@exercise` leaves one under the reference's name."""
+
+    registry = {}  # name -> Exercise, in course order
+
+    def __init__(self, reference, chapter, points, returns, takes="", see="", drive=None, uses=()):
+        self.reference, self.chapter, self.points, self.see, self.drive, self.uses = (
+            reference, chapter, points, see, drive, tuple(uses),
+        )  # fmt: skip
+        self.function, self.name = reference.__name__, f"{chapter}/{reference.__name__}"
+        self.returns, self.takes = axes(returns), axes(takes)
+        parameters = list(inspect.signature(drive or reference).parameters.values())
+        self.signature = inspect.Signature(parameters[1:] if drive else parameters)  # drive(answer, …) uses a class
+        self.cases, self.mistakes, self.right, self.rungs = [], [], RightAnswers(), {}
+        self.variant = self.family = self.predicate = None
+        self.registry[self.name] = self
+
+    def __repr__(self):
+        return f"<exercise {self.name}>"
+
+    @property
+    def max_points(self):
+        return sum(self.points.values())
+
+    def case(self, property, dtypes=(F32,), **how):
+        """Decorate a function from a Draw to the arguments, by name: one case a dtype."""
+        if property not in self.points:
+            raise ValueError(f"{self.name}: a case shows {property!r}, but points are given for {list(self.points)}")
+
+        def add(inputs):
+            for dtype in dtypes:
+                name = inputs.__name__ + (f" in {str(dtype).removeprefix('torch.')}" if len(dtypes) > 1 else "")
+                self.cases.append(Case(self.new(name, self.cases), property, inputs, dtype, **how))
+            return inputs
+
+        return add
+
+    def slips(self, variant):
+        """slip = exercise.slips(variant): for mistakes that are one keyword (of a class: one attribute) away from right."""
+        self.variant = variant
+
+        def slip(name, sentence, **knobs):
+            self.mistakes.append(Answer(self.new(name, self.mistakes), turned(variant, knobs), sentence, knobs))
+
+        return slip
+
+    def mistake(self, answer):
+        """Decorate a wrong implementation that is no mere keyword; its docstring is the sentence the student reads."""
+        sentence = " ".join(inspect.getdoc(answer).split())
+        self.mistakes.append(Answer(self.new(answer.__name__, self.mistakes), answer, sentence))
+        return answer
+
+    def accepts(self, predicate):
+        """Decorate fault(inputs, outputs): None where the outputs are right, else the name of the mistake they show.
+
+        For an exercise with many right answers; the reference is then only one of them.
+        """
+        self.predicate = predicate
+        return predicate
+
+    def fit(self, family):
+        """Decorate f(c, …): the answers that differ from a right one in a constant c, which is then measured."""
+        self.family = family
+        return family
+
+    def simpler(self, words, **changes):
+        """A question to ask of a wrong answer: is it right when these inputs are changed so?"""
+        self.rungs[words] = changes
+
+    def new(self, name, among):
+        if any(other.name == name for other in among):
+            raise ValueError(f"{self.name}: two cases or mistakes are called {name!r}; give one of them another name")
+        return name
+
+
+def turned(variant, knobs):
+    """The shared implementation with its knobs turned; a class keeps them as attributes."""
+    return type(variant.__name__, (variant,), knobs) if inspect.isclass(variant) else partial(variant, **knobs)
+
+
+def axes(text):
+    """"output: B H N Dv, weights: B H N S" -> {"output": ["B", "H", "N", "Dv"], "weights": […]}; no letters for a number."""
+    pairs = (part.partition(":") for part in text.split(",") if part.strip())
+    return {name.strip(): letters.split() for name, _, letters in pairs}
+
+
+def exercise(chapter, points, returns, **how):
+    """Decorate the reference: the plainest correct implementation, written from the formula, run by the judge in float64.
+
+    points: property -> points; returns, takes: names and axes, as "output: B H N Dv, weights: B H N S"; see: the book's
+    section, as "04-position#rotary"; drive: a function that uses a class, drive(answer, …) -> outputs; uses: the names of
+    earlier exercises that an answer may build on.
+    """
+    return lambda reference: Exercise(reference, chapter, points, returns, **how)

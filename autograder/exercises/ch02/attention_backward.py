@@ -1,0 +1,110 @@
+"""The gradients of attention, by hand."""
+
+import math
+
+import torch
+
+from autograder.exercise import exercise
+
+
+@exercise(
+    "ch02",
+    points={"values": 4},
+    takes="q: B H N D, k: B H S D, v: B H S Dv, d_out: B H N Dv",
+    returns="d_q: B H N D, d_k: B H S D, d_v: B H S Dv",
+    see="02-queries-keys-values#backward-by-hand",
+)
+def attention_backward(q, k, v, d_out):
+    """dS_ij = P_ij (dP_ij − Σ_j P_ij dP_ij) with dP = dO vᵀ, one query at a time (Dao et al. 2022, appendix B.2)."""
+    d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    root = math.sqrt(q.shape[-1])
+    for b, h, i in torch.cartesian_prod(*map(torch.arange, q.shape[:3])).tolist():
+        scores = (k[b, h] * q[b, h, i]).sum(-1) / root
+        e = (scores - scores.max()).exp()
+        p, d_p = e / e.sum(), (v[b, h] * d_out[b, h, i]).sum(-1)
+        d_s = p * (d_p - (p * d_p).sum())
+        d_q[b, h, i] = (d_s[:, None] * k[b, h]).sum(0) / root
+        d_k[b, h] += d_s[:, None] * q[b, h, i] / root
+        d_v[b, h] += p[:, None] * d_out[b, h, i]
+    return d_q, d_k, d_v
+
+
+@attention_backward.case("values")
+def every_size_differs(draw):
+    B, H, N, S, D, Dv = draw.sizes("B H N S D Dv")
+    return {"q": draw.normal(B, H, N, D), "k": draw.normal(B, H, S, D), "v": draw.normal(B, H, S, Dv), "d_out": draw.normal(B, H, N, Dv)}
+
+
+@attention_backward.case("values")
+def square(draw):  # exchanged roles and axes do not show by their shape
+    B, H, N, D = draw.sizes("B H N D")
+    return {name: draw.normal(B, H, N, D) for name in ("q", "k", "v", "d_out")}
+
+
+def backward(q, k, v, d_out, *, scale=lambda D: D**-0.5, after=lambda D: D**-0.5, jacobian="full", sum_over=-1, of_v="p", swap=False):
+    """One implementation with a knob for each slip: `scale` in the forward pass, `after` in dq and dk."""
+    p = (q @ k.mT * scale(q.shape[-1])).softmax(-1)
+    d_p = d_out @ v.mT
+    d_s = {"full": lambda: p * (d_p - (p * d_p).sum(sum_over, keepdim=True)), "diagonal": lambda: p * d_p,
+           "elementwise": lambda: p * (1 - p) * d_p, "none": lambda: d_p, "mean": lambda: p * (d_p - d_p.mean(-1, keepdim=True)),
+           "outer missing p": lambda: p * (d_p - d_p.sum(-1, keepdim=True)), "weights lost": lambda: d_p - (p * d_p).sum(-1, keepdim=True)}[jacobian]()  # fmt: skip
+    d_v = {"p": p, "d_p": d_p, "d_s": d_s}[of_v].mT @ d_out
+    d_q, d_k = d_s @ k * after(q.shape[-1]), d_s.mT @ q * after(q.shape[-1])
+    return (d_k, d_q, d_v) if swap else (d_q, d_k, d_v)
+
+
+slip = attention_backward.slips(backward)
+slip("scale_missing", "dq and dk lack the factor 1/√D: the scores were divided by √D, and so is what flows back through them.", after=lambda D: 1.0)
+slip("divided_by_d", "dq and dk are divided by D. The scores were divided by √D once, so the gradient is too.", after=lambda D: 1 / D)
+slip("scale_missing_in_the_weights", "The weights are computed without 1/√D. They are those of the forward pass.", scale=lambda D: 1.0)
+slip("no_scale_at_all", "1/√D is missing in the weights and in dq and dk.", scale=lambda D: 1.0, after=lambda D: 1.0)
+slip("no_row_sum", "The term Σ_j P_ij dP_ij is missing in dS: raising one weight lowers the others of its row.", jacobian="diagonal")
+slip("elementwise_softmax", "You take P (1 − P) as softmax's derivative. That is only the diagonal: every weight of a row depends on every score of it.", jacobian="elementwise")
+slip("softmax_skipped", "dS is dP itself: the softmax is not differentiated.", jacobian="none")
+slip("plain_row_sum", "The row sum is of dP alone. It is of P dP: Σ_j P_ij dP_ij.", jacobian="outer missing p")
+slip("mean_of_dp", "You take off the mean of dP. Take off its mean under the weights, Σ_j P_ij dP_ij.", jacobian="mean")
+slip("outer_weights_missing", "The factor P_ij in front of the bracket is missing in dS.", jacobian="weights lost")
+slip("summed_over_queries", "The sum Σ P dP runs over the queries (axis −2). It runs over the keys of one query (axis −1).", sum_over=-2)
+slip("values_by_dp", "dv is made with dP. It is Pᵀ times dO.", of_v="d_p")
+slip("values_by_ds", "dv is made with dS. It is Pᵀ times dO.", of_v="d_s")
+slip("queries_and_keys_exchanged", "dq and dk are returned in the other order.", swap=True)
+
+
+@attention_backward.mistake
+def weights_not_transposed(q, k, v, d_out):
+    """dv is P times dO and dk is dS times q. Both need the transpose: a key collects from all queries that read it."""
+    p = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+    d_p = d_out @ v.mT
+    d_s = p * (d_p - (p * d_p).sum(-1, keepdim=True)) / math.sqrt(q.shape[-1])
+    return d_s @ k, d_s @ q, p @ d_out
+
+
+@attention_backward.right
+def in_matrices(q, k, v, d_out):
+    return backward(q, k, v, d_out)
+
+
+@attention_backward.right
+def by_autograd(q, k, v, d_out):
+    q, k, v = (x.detach().clone().requires_grad_() for x in (q, k, v))
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    return torch.autograd.grad(out, (q, k, v), d_out)
+
+
+@attention_backward.right
+def row_sums_of_the_output(q, k, v, d_out):
+    """Σ_j P_ij dP_ij is also the row sum of dO ∘ O, as FlashAttention's backward pass has it."""
+    root = math.sqrt(q.shape[-1])
+    p = torch.einsum("bhnd,bhsd->bhns", q, k).div(root).softmax(-1)
+    delta = (d_out * (p @ v)).sum(-1, keepdim=True)
+    d_s = p * (torch.einsum("bhnv,bhsv->bhns", d_out, v) - delta) / root
+    return torch.einsum("bhns,bhsd->bhnd", d_s, k), torch.einsum("bhns,bhnd->bhsd", d_s, q), torch.einsum("bhns,bhnv->bhsv", p, d_out)
+
+
+@attention_backward.right
+def by_the_jacobian(q, k, v, d_out):
+    root = math.sqrt(q.shape[-1])
+    p = (q @ k.mT / root).softmax(-1)
+    jacobian = torch.diag_embed(p) - p[..., :, None] * p[..., None, :]  # B H N S S
+    d_s = (jacobian @ (d_out @ v.mT)[..., None])[..., 0] / root
+    return d_s @ k, d_s.mT @ q, p.mT @ d_out

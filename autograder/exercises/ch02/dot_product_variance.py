@@ -1,0 +1,71 @@
+"""How much do dot products spread? Measured on samples that are given."""
+
+import torch
+
+from autograder.exercise import exercise
+
+
+@exercise(
+    "ch02",
+    points={"values": 2},
+    takes="q: M D, k: M D",
+    returns="variance",
+    see="02-queries-keys-values#why-root-d",
+)
+def dot_product_variance(q, k):
+    """The sample variance of the scores q_m · k_m: squares about their mean, divided by M − 1."""
+    scores = [sum(a * b for a, b in zip(x, y, strict=True)) for x, y in zip(q, k, strict=True)]
+    mean = sum(scores) / len(scores)
+    return sum((score - mean) ** 2 for score in scores) / (len(scores) - 1)
+
+
+@dot_product_variance.case("values")
+def independent_components(draw):
+    M, D = draw.sizes("M D")
+    return {"q": draw.normal(M, D), "k": draw.normal(M, D)}
+
+
+@dot_product_variance.case("values")
+def components_with_a_mean(draw):  # the mean score is far from 0: squares alone are no variance
+    M, D = draw.sizes("M D")
+    return {"q": draw.normal(M, D, mean=1.5), "k": draw.normal(M, D, mean=1.0, scale=0.5)}
+
+
+def spread(q, k, *, pairs="same", scale=0.0, divide="M - 1", about="mean", root=False):
+    scores = (q @ k.mT).flatten() if pairs == "all" else q * k if pairs == "components" else (q * k).sum(-1)
+    scores = scores / q.shape[-1] ** scale
+    squares = (scores - scores.mean() if about == "mean" else scores).square()
+    n = {"M - 1": squares.numel() - 1, "M": squares.numel(), "D - 1": q.shape[-1] - 1, "1": 1}[divide]
+    return squares.sum().sqrt() / n**0.5 if root else squares.sum() / n
+
+
+slip = dot_product_variance.slips(spread)
+slip("divided_by_m", "You divide by M. A sample variance divides by M − 1, since the mean is taken from the same samples.", divide="M")
+slip("divided_by_d", "You divide by D − 1. There are M scores, so divide by M − 1.", divide="D - 1")
+slip("not_divided", "That is the sum of the squares. Divide it by M − 1.", divide="1")
+slip("standard_deviation", "That is the standard deviation. The variance is its square.", root=True)
+slip("mean_not_subtracted", "That is the mean square. A variance takes the mean score off first.", about="zero")
+slip("every_pair", "You take every q with every k, M² scores. Here q_m belongs to k_m: M scores.", pairs="all")
+slip("components", "That is the variance of the products of single components. Add each row's products up first: that is the score.", pairs="components")
+slip("scaled_scores", "The scores are divided by √D already. Here the spread of the unscaled scores is asked.", scale=0.5)
+
+
+@dot_product_variance.right
+def by_var(q, k):
+    return (q * k).sum(-1).var()
+
+
+@dot_product_variance.right
+def with_einsum_in_double(q, k):
+    return torch.einsum("md,md->m", q.double(), k.double()).var(correction=1)
+
+
+@dot_product_variance.right
+def two_moments(q, k):
+    scores = torch.linalg.vecdot(q.double(), k.double())
+    return (scores.square().mean() - scores.mean() ** 2) * len(scores) / (len(scores) - 1)
+
+
+@dot_product_variance.right
+def diagonal_of_all(q, k):
+    return torch.var((q @ k.mT).diagonal())

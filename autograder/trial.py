@@ -1,0 +1,211 @@
+"""One case, drawn: its inputs, what the reference and the mistakes do on them, and how near is the same.
+
+Tolerance is derived, not chosen. A right answer may differ from the exact result by what rounding does: the formula run
+at the case's dtype, and the formula run exactly on inputs moved by half a unit in the last place. A multiple of the
+largest of these is allowed.
+"""
+
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch.utils._pytree import tree_map
+
+from .draw import Draw
+from .exercise import BF16, F16, F32
+from .observe import Look, Seen, observe
+
+MULTIPLE = {F32: 16, F16: 6, BF16: 6}  # of the rounding error; right answers were measured to stay below 5.5
+NUDGES = 4  # how often the inputs are moved to see what rounding does
+MARGIN = {F32: 50, F16: 20, BF16: 4}  # tolerances that a trivial answer must lie away, else the draw is no use
+REDRAWS = 10
+FAR = float("inf")
+
+
+@dataclass
+class Expected:
+    """What an implementation does on a case, and for each output how far from it is still the same."""
+
+    seen: Seen
+    tolerance: tuple
+
+
+class Planted:
+    """A function that is an argument of a case. Its name and source tell nothing."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, function):
+        self._call = function
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+
+class Trial:
+    """A case with its inputs drawn under `key`. Expectations are computed when first asked for, and kept."""
+
+    def __init__(self, exercise, case, key):
+        self.exercise, self.case, self.known = exercise, case, {}
+        for attempt in range(REDRAWS):
+            self.inputs = self.draw((exercise.name, case.inputs.__name__, key, attempt))
+            self.reference = self.expect(exercise.reference, exact=True)
+            if self.shows():
+                break
+
+    @classmethod
+    def on(cls, exercise, case, inputs):
+        """The same case on other inputs."""
+        trial = cls.__new__(cls)
+        trial.exercise, trial.case, trial.known, trial.inputs = exercise, case, {}, inputs
+        trial.reference = trial.expect(exercise.reference, exact=True)
+        return trial
+
+    def draw(self, key):
+        """The case's arguments in the order of the signature, at the case's dtype; defaults only where a later one is given."""
+        given = self.case.inputs(Draw(*key))
+        bound = self.exercise.signature.bind(**given)
+        bound.apply_defaults()
+        last = max(list(bound.arguments).index(name) for name in given)
+        inputs = {name: bound.arguments[name] for name in list(bound.arguments)[: last + 1]}
+        return cast({name: Planted(x) if callable(x) else x for name, x in inputs.items()}, self.case.dtype)
+
+    @cached_property
+    def look(self):
+        case, drive = self.case, self.exercise.drive
+        source = textwrap.dedent(inspect.getsource(drive)) if drive else ""
+        return Look(case.gradient, source, case.largest is not None, case.kept is not None, case.launches)
+
+    def see(self, answer, exact=False, nudge=None):
+        """What one of our own implementations does; exact: in float64 throughout, also what it makes itself."""
+        inputs = cast(self.inputs, torch.float64) if exact else self.inputs
+        return observe(answer, tree_map(nudge, inputs) if nudge else inputs, replace(self.look, exact=exact))
+
+    def expect(self, answer, exact=False):
+        """What `answer` does, and its tolerances. A mistake is taken at the case's dtype: it may be one of precision."""
+        rounded, true = self.see(answer), self.see(answer, exact=True)
+        moved = [self.see(answer, exact=True, nudge=self.nudge(i)) for i in range(NUDGES)]
+        seen = true if exact else rounded
+        if exact:
+            seen = replace(seen, kinds=rounded.kinds)
+        return Expected(seen, tuple(self.tolerance(i, seen, true, [rounded, *moved]) for i in range(len(seen.outputs))))
+
+    def tolerance(self, i, seen, true, others):
+        """For whole numbers and booleans none, for Python floats what double precision leaves, else a multiple of rounding."""
+        size = rms(seen.outputs[i])
+        if not is_real(seen.kinds[i]):
+            return 1e-9
+        if seen.kinds[i] == "float":
+            return 1e-9 * size + 1e-30
+        alike = [o.outputs[i] for o in others if len(true.outputs) > i < len(o.outputs) and o.outputs[i].shape == true.outputs[i].shape]
+        error = max([rms(true.outputs[i], o) for o in alike] + [self.ulp / 2 * size, 1e-30])
+        return MULTIPLE[self.case.dtype] * error
+
+    @property
+    def ulp(self):
+        return torch.finfo(self.case.dtype).eps
+
+    def nudge(self, i):
+        draw = Draw("nudge", i)
+        return lambda x: x * (1 + self.ulp / 2 * draw.signs(*x.shape)) if is_float(x) else x
+
+    def shows(self):
+        """Whether trivial answers (zeros, the best constant, the mean along axis −2) lie far enough from the reference."""
+        outputs = self.reference.seen.outputs
+        if self.reference.seen.error or not all(t.ndim > 1 and is_real(k) for t, k in zip(outputs, self.reference.seen.kinds, strict=True)):
+            return True
+        trivial = (torch.zeros_like, constant, along_rows)
+        return all(self.gap(replace(self.reference.seen, outputs=tuple(map(f, outputs)))) >= MARGIN[self.case.dtype] for f in trivial)
+
+    def gap(self, seen, expected=None):
+        """How far `seen` lies from what is expected (the reference, when not given), in tolerances. Up to 1 is the same."""
+        expected = expected or self.reference
+        want = expected.seen
+        if seen.error or want.error:
+            return 0.0 if self.same_error(seen, want, expected is self.reference) else FAR
+        if [t.shape for t in seen.outputs] != [t.shape for t in want.outputs]:
+            return FAR
+        if (self.case.unchanged and seen.changed != want.changed) or (self.case.same_dtype and seen.kinds != want.kinds):
+            return FAR
+        return max(map(distance, seen.outputs, want.outputs, expected.tolerance), default=0.0)
+
+    def same_error(self, seen, want, right):
+        """A refusal is right by its type; a mistake is told by its words too (numbers aside)."""
+        if not (seen.error and want.error) or seen.error[0] != want.error[0]:
+            return False
+        return right or plain(seen.error[1]) == plain(want.error[1])
+
+    def passes(self, seen):
+        """An exercise with many right answers judges the outputs by its predicate, in place of the reference's."""
+        if self.exercise.predicate:
+            return self.fault(seen) is None and self.within(seen)
+        return self.gap(seen) <= 1 and self.within(seen)
+
+    def fault(self, seen):
+        """The mistake that the predicate finds in the outputs; "" when they have not even the right form."""
+        form = [(t.shape, bool(t.isfinite().all())) for t in seen.outputs]
+        if seen.error or form != [(t.shape, True) for t in self.reference.seen.outputs]:
+            return ""
+        return self.exercise.predicate(cast(self.inputs, torch.float64), *seen.outputs)
+
+    def within(self, seen):
+        """The limits on what is used beside the outputs."""
+        case = self.case
+        limits = ((case.largest, seen.largest), (case.kept, seen.kept))
+        return all(limit is None or used <= limit(**self.inputs) for limit, used in limits) and (seen.launches > 0 or not case.launches)
+
+    def expected(self, mistake):
+        if mistake.name not in self.known:
+            self.known[mistake.name] = self.expect(mistake.answer)
+        return self.known[mistake.name]
+
+    def matches(self, seen, mistake):
+        """Whether `seen` is what the mistake would have done."""
+        theirs = self.expected(mistake)
+        if self.exercise.predicate and self.fault(seen) == mistake.name:
+            return True
+        return self.within(seen) == self.within(theirs.seen) and self.gap(seen, theirs) <= 1
+
+
+def rms(a, b=0.0):
+    """Root mean square of the finite differences; equal infinities are equal. It spreads half as much as the maximum."""
+    difference = torch.where(a == b, 0.0, a - b)
+    difference = difference[torch.isfinite(difference)]
+    return difference.square().mean().sqrt().item() if difference.numel() else 0.0
+
+
+def distance(a, b, tolerance):
+    same_form = torch.equal(a.isnan(), b.isnan()) and torch.equal(infinities(a), infinities(b))
+    return rms(a, b) / tolerance if same_form else FAR
+
+
+def infinities(t):
+    return torch.where(t.isinf(), t, 0)
+
+
+def constant(t):
+    finite = t[torch.isfinite(t)]
+    return torch.full_like(t, finite.mean().item() if finite.numel() else 0.0)
+
+
+def along_rows(t):
+    return t.mean(-2, keepdim=True).expand(t.shape)
+
+
+def plain(message):
+    return re.sub(r"[\d.]+", "#", message)[:60]
+
+
+def is_float(x):
+    return torch.is_tensor(x) and x.is_floating_point()
+
+
+def is_real(kind):
+    return "float" in kind
+
+
+def cast(inputs, dtype):
+    return tree_map(lambda x: x.to(dtype) if is_float(x) else x, inputs)
