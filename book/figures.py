@@ -1,0 +1,145 @@
+"""Figures for the book: drawings that take the page's text colour, and sliders that move without a kernel.
+
+`show(fig, alt)`                         one drawing, described in words by `alt`
+`Frames(draw, options, label, start)`    a slider and a play button over one drawing per option
+`canvas`, `matrix`, `box`, `arrow`       the parts of a diagram
+
+A drawing is made once, in `INK` on no ground; `INK` becomes `currentColor`, so light and dark need no second drawing.
+"""
+
+import hashlib
+import html
+import io
+import os
+import re
+
+import matplotlib.pyplot as plt
+from IPython.display import HTML
+from matplotlib.patches import Rectangle
+
+INK = "#000000"
+# One colour for each thing, in every chapter: at least 3.6:1 against the light and the dark page,
+# and told apart by colour-blind readers.
+QUERY, KEY, VALUE, WEIGHT, MASK = "#1F83C4", "#D55E00", "#00916A", "#B4609A", "#7F7F7F"
+SHADE = 0.55  # the fullest cell: any fuller and the ink on it falls below 4.5:1 in one of the themes
+
+plt.rcParams.update(
+    {
+        "svg.fonttype": "none",
+        "savefig.transparent": True,
+        "font.size": 11,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.frameon": False,
+        "lines.linewidth": 2,
+    }
+)
+
+
+def svg(fig, alt):
+    """Close `fig` and return it as one <svg> element that a screen reader reads as `alt`."""
+    out = io.StringIO()
+    # The salt makes the ids in the drawing the same in every build, and different from those of its neighbours.
+    with plt.rc_context({"svg.hashsalt": alt}):
+        fig.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    plt.close(fig)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(alt)}" ', 1)
+    text = text.replace("<text ", '<text fill="currentColor" ').replace(INK, "currentColor")
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    return re.sub(r">\s+<", "><", text)
+
+
+def show(fig, alt):
+    """Show `fig` in the page, described by `alt`."""
+    return HTML(f'<div class="drawing">{svg(fig, alt)}</div>')
+
+
+class Frames:
+    """A slider and a play button over precomputed drawings: `draw(option)` returns (figure, alt).
+
+    In the built page it is plain HTML that `_static/figures.js` brings to life: no kernel, no widget library.
+    Without scripts, and on paper, the drawing at `start` stands alone. In JupyterLab it is a live widget.
+    """
+
+    def __init__(self, draw, options, label, start=0):
+        self.names, self.label, self.start = [str(option) for option in options], label, start
+        self.drawings = [svg(*draw(option)) for option in options]
+
+    def _repr_mimebundle_(self, **_):
+        # Only a kernel started by a Jupyter server has this name; the kernel that builds the book does not.
+        if "JPY_SESSION_NAME" in os.environ:
+            return self.widget()._repr_mimebundle_()
+        return {"text/html": self.page(), "text/plain": f"a slider over {self.label}: {', '.join(self.names)}"}
+
+    def page(self):
+        """The slider as HTML."""
+        key = hashlib.sha256("".join(self.drawings).encode()).hexdigest()[:8]
+        drawings = "".join(
+            f'<div class="drawing" data-name="{html.escape(name)}"{"" if i == self.start else " hidden"}>{drawing}</div>'
+            for i, (name, drawing) in enumerate(zip(self.names, self.drawings, strict=True))
+        )
+        return (
+            f'<div class="frames"><div class="frames-controls" hidden>'
+            f'<button type="button">Play</button><label for="frames-{key}">{html.escape(self.label)}</label>'
+            f'<input type="range" id="frames-{key}" min="0" max="{len(self.names) - 1}" value="{self.start}">'
+            f'<output for="frames-{key}">{html.escape(self.names[self.start])}</output></div>{drawings}</div>'
+        )
+
+    def widget(self):
+        """The slider as an ipywidgets widget."""
+        import ipywidgets as w  # only JupyterLab needs it
+
+        stack = w.Stack([w.HTML(drawing) for drawing in self.drawings], selected_index=self.start)
+        options = [(name, i) for i, name in enumerate(self.names)]
+        slider = w.SelectionSlider(options=options, index=self.start, description=self.label)
+        play = w.Play(min=0, max=len(self.names) - 1, value=self.start, interval=700)
+        w.jslink((slider, "index"), (stack, "selected_index"))
+        w.jslink((play, "value"), (slider, "index"))
+        return w.VBox([w.HBox([play, slider]), stack])
+
+
+def canvas(width, height, cell=0.36):
+    """An empty drawing, `width` × `height` cells of `cell` inches; (0, 0) is its upper left corner, y runs down."""
+    fig, ax = plt.subplots(figsize=(width * cell, height * cell))
+    fig.subplots_adjust(0, 0, 1, 1)
+    ax.set(xlim=(0, width), ylim=(height, 0))
+    ax.axis("off")
+    return fig, ax
+
+
+def matrix(ax, values, colour, at, title="", rows=(), columns=(), form="{:g}", largest=None):
+    """Draw `values` (rows of numbers) as shaded cells, the upper left one at `at`; a fuller shade is a larger number.
+
+    `rows` and `columns` name the cells' rows and columns; `form` writes a number, "" leaves the cells blank;
+    `largest` is the number that gets the fullest shade (the largest one there, unless given).
+    """
+    left, top = at
+    values = [[float(value) for value in row] for row in values]
+    largest = largest or max(abs(value) for row in values for value in row) or 1.0
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            shade = SHADE * min(1.0, abs(value) / largest)
+            ax.add_patch(Rectangle((left + j, top + i), 1, 1, facecolor=(colour, shade), edgecolor=colour, linewidth=0.8))
+            if form:
+                ax.text(left + j + 0.5, top + i + 0.5, form.format(value), ha="center", va="center")
+    for i, name in enumerate(rows):
+        ax.text(left - 0.2, top + i + 0.5, name, ha="right", va="center")
+    for j, name in enumerate(columns):
+        ax.text(left + j + 0.5, top - 0.15, name, ha="center", va="bottom")
+    ax.text(left, top - (1.15 if columns else 0.25), title, ha="left", va="bottom", weight="bold")
+
+
+def box(ax, at, text, colour=INK, width=3.0, height=1.1):
+    """Draw `text` in a box whose middle is at `at`."""
+    x, y = at
+    fill = "none" if colour == INK else (colour, 0.25)
+    ax.add_patch(Rectangle((x - width / 2, y - height / 2), width, height, facecolor=fill, edgecolor=colour, linewidth=1.4))
+    ax.text(x, y, text, ha="center", va="center")
+
+
+def arrow(ax, start, end, text="", colour=INK, style="-", side=(0, 0)):
+    """Draw an arrow from `start` to `end`; `text` stands at its middle, moved by `side`."""
+    ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "linestyle": style, "linewidth": 1.3})
+    ax.text((start[0] + end[0]) / 2 + side[0], (start[1] + end[1]) / 2 + side[1], text, ha="center", va="center")
