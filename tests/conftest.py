@@ -1,0 +1,63 @@
+"""What this machine cannot do never goes by in silence.
+
+A test that needs Chromium, bubblewrap or a GPU asks for the fixture of that name and is skipped where it is missing.
+The end of every run lists what is missing, with the sentence that mends it; under CI=true a missing Chromium or
+bubblewrap fails the run.
+"""
+
+import os
+from functools import cache
+
+import pytest
+
+from autograder import doctor
+
+REQUIRED_IN_CI = ("Chromium", "bubblewrap")
+
+shortfalls = cache(doctor.shortfalls)
+
+
+def lacking_in_ci() -> list[str]:
+    if os.environ.get("CI") != "true":
+        return []
+    return [finding.name for finding in shortfalls() if finding.name in REQUIRED_IN_CI]
+
+
+def require(probe):
+    finding = probe()
+    if finding.mend:
+        pytest.skip(str(finding))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium that starts."""
+    require(doctor.chromium)
+    return doctor.find_chromium()
+
+
+@pytest.fixture(scope="session")
+def bubblewrap():
+    """Sandboxes can be made."""
+    require(doctor.bubblewrap)
+
+
+@pytest.fixture(scope="session")
+def gpu():
+    """torch sees a CUDA GPU."""
+    require(doctor.gpu)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    if exitstatus == 0 and lacking_in_ci():
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter):
+    if not shortfalls():
+        return
+    terminalreporter.section("what this machine cannot do")
+    for finding in shortfalls():
+        terminalreporter.line(str(finding))
+    if lacking := lacking_in_ci():
+        terminalreporter.line(f"The run fails: CI=true, and {' and '.join(lacking)} must be there.", red=True)
