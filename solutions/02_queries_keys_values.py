@@ -42,7 +42,8 @@ from autograder import check
 # %% [markdown]
 # ## Warm-up: find the slips
 #
-# No points; pencil and paper will do. Somebody works out attention for the word *barks* in *the dog barks*, with $D = 4$:
+# No points; pencil and paper will do.
+# Somebody works out attention for the word *barks* in *the dog barks*, with $D = 4$:
 #
 # > 1. The query of *barks* has the dot products 2, 4 and 1 with the keys of *the*, *dog* and *barks*.
 # > 2. They sum to 7, so the weights are 2/7 = 0.29, 4/7 = 0.57 and 1/7 = 0.14.
@@ -72,7 +73,8 @@ print(products / products.sum())
 # %% [markdown]
 # ## 1. Three projections of one input
 #
-# **2 points · easy · 5 minutes** · section *Three projections of one input* (`02-queries-keys-values#three-projections`)
+# **2 points · easy · 5 minutes** · section *Three projections of one input*
+# (`02-queries-keys-values#three-projections`)
 #
 # Write `project_qkv`. Every position's vector $x$, a row of width $E$, is multiplied by three matrices:
 #

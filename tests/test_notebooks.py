@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from traitlets.config import Config
 
 from autograder import notebooks
 from autograder.exercises import get
@@ -338,3 +339,31 @@ def nbgrader(*command, cwd):
     environment = {**os.environ, "COURSE_DATA": "", "PYTHONPATH": str(ROOT)}
     ran = subprocess.run([sys.executable, "-m", "nbgrader", *command], cwd=cwd, env=environment, capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()
+
+
+# Where nbgrader looks
+
+
+def configured(data, monkeypatch):
+    monkeypatch.setenv("COURSE_DATA", str(data))
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # the configuration adds to it
+    return runpy.run_path(str(ROOT / "nbgrader_config.py"), {"get_config": Config})["c"]
+
+
+def test_a_cohorts_data_lies_where_course_data_says(tmp_path, monkeypatch):
+    c = configured(tmp_path / "2031", monkeypatch)
+    for step in ("submitted", "autograded", "feedback"):
+        below_root = c.CourseDirectory[f"{step}_directory"]
+        assert os.path.normpath(os.path.join(c.CourseDirectory.root, below_root)) == str(tmp_path / "2031" / step)
+    assert c.CourseDirectory.db_url == f"sqlite:///{tmp_path / '2031/gradebook.db'}"
+    assert (tmp_path / "2031").is_dir()
+
+
+def test_course_data_that_cannot_be_a_folder_is_refused_in_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(SystemExit, match=r"taken cannot be made \(.+\); set COURSE_DATA to a folder you may write\."):
+        configured(tmp_path / "taken", monkeypatch)
+
+
+def test_nbgraders_stub_is_ours(tmp_path, monkeypatch):
+    assert configured(tmp_path, monkeypatch).ClearSolutions.code_stub == {"python": notebooks.STUB}
