@@ -32,7 +32,9 @@ class Output(threading.Thread):
             for line in self.stream:
                 log.write(line)
                 log.flush()
-                self.latest = " ".join(TERMINAL_CODES.sub("", line).split()) or self.latest
+                words = " ".join(TERMINAL_CODES.sub("", line).split())
+                if words and not words.startswith("WARNING"):  # it does not tell where the command is
+                    self.latest = words
 
 
 def clock(seconds: float) -> str:
