@@ -1,5 +1,6 @@
 """The two commands: what they say where Python is not as it should be, what they spare, how a long step is shown."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,10 @@ def make(tmp_path):
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
 
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+
     def run(*arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["make", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return subprocess.run(["make", *arguments], cwd=tmp_path, capture_output=True, text=True, env=alone, timeout=60)
 
     return run
 
