@@ -18,7 +18,7 @@ def describe(row):
         return [f"Wanted: a {case.raises.__name__}. Your function returned something."]
     if case.unchanged and seen.changed:
         return [f"Your function changes its input {', '.join(seen.changed)}. Work on a copy: the caller still needs it."]
-    names = [f"the gradient of {name}" for name in case.gradient] or list(trial.exercise.returns)
+    names = list(trial.named)
     if len(seen.outputs) != len(want.outputs):
         return [f"Wanted: {len(want.outputs)} values ({', '.join(names)}). Returned: {len(seen.outputs)}."]
     said = [f"{name} {words}" for name, words in zip(names, differences(trial, seen), strict=True) if words]
@@ -50,9 +50,7 @@ def beside(trial, seen):
 
 def differences(trial, seen):
     """For each output a predicate, or "" where it is right."""
-    expected, letters = trial.reference, list(trial.exercise.returns.values())
-    if trial.case.gradient:
-        letters = [trial.exercise.takes.get(name, []) for name in trial.case.gradient]
+    expected, letters = trial.reference, trial.named.values()
     for a, b, tolerance, axes in zip(seen.outputs, expected.seen.outputs, expected.tolerance, letters, strict=True):
         axes = axes if len(axes) == b.ndim else [f"axis {d}" for d in range(b.ndim)]
         good = a.shape == b.shape and torch.equal(a.isnan(), b.isnan()) and torch.equal(a.isinf(), b.isinf()) and rms(a, b) <= tolerance

@@ -86,6 +86,15 @@ class Exercise:
 
         return add
 
+    def plant(self, property, name, **inputs):
+        """A case whose inputs are not drawn: functions planted for the answer to be used on, or fixed values."""
+
+        def planted(draw):
+            return inputs
+
+        planted.__name__ = name
+        self.case(property)(planted)
+
     def slips(self, variant):
         """slip = exercise.slips(variant): for mistakes that are one keyword (of a class: one attribute) away from right."""
         self.variant = variant

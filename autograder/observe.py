@@ -63,7 +63,7 @@ def observe(answer, inputs, look=Look(), given=None):  # noqa: B008 - frozen
 
     given: functions that the answer finds under the names of its own helpers while it runs.
     """
-    mine = tree_map(lambda x: x.clone() if torch.is_tensor(x) else x, inputs)
+    mine = tree_map(lambda x: copied(x, x.dtype) if torch.is_tensor(x) else x, inputs)
     leaves = [mine[name].requires_grad_() for name in look.gradient]
     mine |= {name: leaf.clone() for name, leaf in zip(look.gradient, leaves, strict=True)}  # a leaf refuses in-place changes
     seen, made = Seen(), []
@@ -82,6 +82,14 @@ def observe(answer, inputs, look=Look(), given=None):  # noqa: B008 - frozen
     seen.largest, seen.launches = watch.elements, launched.count
     seen.kept = held(made) if look.kept else 0
     return seen
+
+
+def copied(x, dtype):
+    """A copy in memory of its own, with the same strides: a kernel may depend on them."""
+    if x.is_contiguous() or 0 in x.stride():
+        return x.detach().to(dtype, copy=True)
+    span = 1 + sum((n - 1) * stride for n, stride in zip(x.shape, x.stride(), strict=True))
+    return torch.zeros(span, dtype=dtype, device=x.device).as_strided(x.shape, x.stride()).copy_(x.detach())
 
 
 def used(answer, look, made):
@@ -232,18 +240,19 @@ def globals_of(answer):
     return getattr(function, "__globals__", {})
 
 
+RANDOM = ((torch.get_rng_state, torch.set_rng_state), (np.random.get_state, np.random.set_state), (random.getstate, random.setstate))
+SETTINGS = (
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+)
+
+
 @contextlib.contextmanager
 def isolated(exact):
     """Whatever an answer does to the state of torch, numpy and Python is undone; what it prints is dropped."""
-    saved = [
-        (torch.set_rng_state, torch.get_rng_state()),
-        (np.random.set_state, np.random.get_state()),
-        (random.setstate, random.getstate()),
-        (torch.set_default_dtype, torch.get_default_dtype()),
-        (torch.set_grad_enabled, torch.is_grad_enabled()),
-        (torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled()),
-    ]
-    threads = torch.get_num_threads()
+    streams, settings = [(write, read()) for read, write in RANDOM], [read() for read, _ in SETTINGS]
     torch.set_default_dtype(torch.float64 if exact else torch.float32)
     torch.set_grad_enabled(True)
     try:
@@ -251,7 +260,8 @@ def isolated(exact):
             warnings.simplefilter("ignore")
             yield
     finally:
-        for restore, value in saved:
-            restore(value)
-        if torch.get_num_threads() != threads:  # setting it costs, even to the same number
-            torch.set_num_threads(threads)
+        for write, state in streams:
+            write(state)
+        for (read, write), value in zip(SETTINGS, settings, strict=True):
+            if read() != value:  # some are dear to set, even to the same value
+                write(value)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from .draw import Draw
 from .exercise import BF16, F16, F32
-from .observe import Look, Seen, observe
+from .observe import Look, Seen, copied, observe
 
 MULTIPLE = {F32: 16, F16: 6, BF16: 6}  # of the rounding error; right answers were measured to stay below 5.5
 NUDGES = 4  # how often the inputs are moved to see what rounding does
@@ -34,7 +34,8 @@ class Expected:
 
 
 class Planted:
-    """A function that is an argument of a case. Its name and source tell nothing."""
+    """A function that is an argument of a case. Its name and source tell nothing, and no gradient flows through it: the
+    same as when the answer lives in another process and calls back."""
 
     __slots__ = ("_call",)
 
@@ -42,7 +43,8 @@ class Planted:
         self._call = function
 
     def __call__(self, *args, **kwargs):
-        return self._call(*args, **kwargs)
+        args, kwargs = tree_map(lambda x: x.detach().clone() if torch.is_tensor(x) else x, (args, kwargs))
+        return tree_map(lambda x: x.detach() if torch.is_tensor(x) else x, self._call(*args, **kwargs))
 
 
 class Trial:
@@ -79,6 +81,16 @@ class Trial:
         source = textwrap.dedent(inspect.getsource(drive)) if drive else ""
         return Look(case.gradient, source, case.largest is not None, case.kept is not None, case.launches)
 
+    @property
+    def named(self):
+        """Name -> axes of what is looked at: outputs, gradients, or the items of one list."""
+        if self.case.gradient:
+            return {f"the gradient of {name}": self.exercise.takes.get(name, []) for name in self.case.gradient}
+        returns, n = self.exercise.returns, len(self.reference.seen.outputs)
+        if len(returns) == n:
+            return returns
+        return {f"{name}[{i}]": axes for name, axes in returns.items() for i in range(n)}
+
     def see(self, answer, exact=False, nudge=None):
         """What one of our own implementations does; exact: in float64 throughout, also what it makes itself."""
         inputs = cast(self.inputs, torch.float64) if exact else self.inputs
@@ -87,7 +99,8 @@ class Trial:
     def expect(self, answer, exact=False):
         """What `answer` does, and its tolerances. A mistake is taken at the case's dtype: it may be one of precision."""
         rounded, true = self.see(answer), self.see(answer, exact=True)
-        moved = [self.see(answer, exact=True, nudge=self.nudge(i)) for i in range(NUDGES)]
+        moves = NUDGES if any(map(is_float, tree_leaves(self.inputs))) else 0
+        moved = [self.see(answer, exact=True, nudge=self.nudge(i)) for i in range(moves)]
         seen = true if exact else rounded
         if exact:
             seen = replace(seen, kinds=rounded.kinds)
@@ -208,4 +221,4 @@ def is_real(kind):
 
 
 def cast(inputs, dtype):
-    return tree_map(lambda x: x.to(dtype) if is_float(x) else x, inputs)
+    return tree_map(lambda x: copied(x, dtype) if is_float(x) else x, inputs)

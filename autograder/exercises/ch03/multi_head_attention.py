@@ -1,0 +1,151 @@
+"""Many heads: split, attend, merge, project; a head count that does not divide the width is refused."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from autograder.exercise import BF16, F16, F32, exercise
+
+
+@exercise(
+    "ch03",
+    points={"values": 3, "masking": 1, "refusal": 1},
+    takes="x_q: B N E, x_kv: B S E, w_q: E E, w_k: E E, w_v: E E, w_o: E E",
+    returns="output: B N E",
+    see="03-many-heads#split-attend-merge",
+    uses=("ch02/scaled_dot_product_attention",),
+)
+def multi_head_attention(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """Head h attends with columns h·D … (h+1)·D of the projections; side by side, then W_O (Vaswani et al. 2017, section 3.2.2)."""
+    D, left = divmod(w_q.shape[1], num_heads)
+    if left:
+        raise ValueError(f"num_heads is {num_heads}, which does not divide the width {w_q.shape[1]}")
+    heads = []
+    for h in range(num_heads):
+        columns = slice(h * D, (h + 1) * D)
+        scores = (x_q @ w_q[:, columns]) @ (x_kv @ w_k[:, columns]).mT / math.sqrt(D)
+        if mask is not None:
+            scores = scores.masked_fill(~mask.expand(x_q.shape[0], num_heads, *scores.shape[1:])[:, h], -math.inf)
+        heads.append(scores.softmax(-1) @ (x_kv @ w_v[:, columns]))
+    return torch.cat(heads, -1) @ w_o
+
+
+multi_head_attention.simpler("w_o is the identity", w_o=lambda w: torch.eye(len(w), dtype=w.dtype))
+multi_head_attention.simpler("num_heads is 1", num_heads=lambda n: 1)
+
+
+def inputs(draw, N=5, S=7, H=3, E=21):
+    weights = {name: draw.normal(E, E, scale=0.4) for name in ("w_q", "w_k", "w_v", "w_o")}
+    return {"x_q": draw.normal(2, N, E), "x_kv": draw.normal(2, S, E), **weights, "num_heads": H}
+
+
+@multi_head_attention.case("values", dtypes=(F32, F16, BF16))
+def cross(draw):
+    return inputs(draw)
+
+
+@multi_head_attention.case("values")
+def to_itself(draw):
+    drawn = inputs(draw, S=5)
+    return drawn | {"x_kv": drawn["x_q"].clone()}
+
+
+@multi_head_attention.case("masking")
+def padding(draw):
+    return inputs(draw) | {"mask": draw.mask(2, 1, 1, 7)}
+
+
+@multi_head_attention.case("masking")
+def a_mask_for_each_head(draw):  # N = S: a mask on the wrong axis does not raise
+    return inputs(draw, S=5) | {"mask": draw.mask(2, 3, 5, 5)}
+
+
+@multi_head_attention.case("refusal", raises=ValueError)
+def heads_that_do_not_divide(draw):
+    return inputs(draw, H=draw.choice((2, 4, 5)))
+
+
+def attend(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None, *, split="b n (h d) -> b h n d", merge="b h n d -> b n (h d)",
+           width="head", dim=-1, project=True, of_k="k", of_v="v", hide="keys", flip=False, refuse=True):  # fmt: skip
+    """One implementation with a knob for each slip."""
+    B, E, D = x_q.shape[0], w_q.shape[1], w_q.shape[1] // num_heads
+    if refuse and E % num_heads:
+        raise ValueError("num_heads does not divide the width")
+    w = {"q": w_q, "k": w_k, "v": w_v}
+    q, k, v = (divide((x @ w[of])[..., : num_heads * D], num_heads, split) for x, of in ((x_q, "q"), (x_kv, of_k), (x_kv, of_v)))
+    scores = q @ k.mT / {"head": D, "all": E, "none": 1}[width] ** 0.5
+    if mask is not None and hide != "never":
+        mask = mask ^ flip
+        scores = scores.masked_fill(~(mask.mT if hide == "queries" and q.shape[2] == k.shape[2] else mask), -math.inf)
+    out = scores.softmax(dim) @ v
+    out = {"b h n d -> b n (h d)": out.transpose(1, 2), "view": out, "b h n d -> b n (d h)": out.permute(0, 2, 3, 1)}[merge]
+    out = out.reshape(B, -1, num_heads * D)
+    return out @ w_o[: num_heads * D] if project else out
+
+
+def divide(x, H, how):
+    B, n, E = x.shape
+    if how == "view":
+        return x.reshape(B, H, n, E // H)
+    return x.reshape(B, n, H, E // H).transpose(1, 2) if how == "b n (h d) -> b h n d" else x.reshape(B, n, E // H, H).permute(0, 3, 1, 2)
+
+
+slip = multi_head_attention.slips(attend)
+slip("split_along_the_sequence", "The split cuts the sequence, not the width: each head gets some tokens whole, in place of some columns of every token.", split="view")
+slip("merged_without_transpose", "The heads are merged in the order (H, N, D): tokens are mixed. Bring the axis of heads beside D before merging.", merge="view")
+slip("split_and_merged_along_the_sequence", "The heads cut the sequence and are put together the same way: the shapes agree, but each head sees other tokens.", split="view", merge="view")
+slip("heads_interleaved", "Head h takes every H-th column. It takes D columns side by side, h·D … (h+1)·D.", split="b n (d h) -> b h n d", merge="b h n d -> b n (d h)")
+slip("root_of_the_whole_width", "You divide by √E. Each score is a sum over one head's D = E / H.", width="all")
+slip("no_scale", "The scores are not divided by √D.", width="none")
+slip("over_heads", "You normalise over the heads. The weights of one query over its keys sum to 1.", dim=1)
+slip("over_queries", "You normalise over the queries. The weights of one query over its keys sum to 1.", dim=-2)
+slip("no_output_projection", "W_O is missing: the heads lie side by side, but nothing mixes them.", project=False)
+slip("keys_and_values_exchanged", "k is made with w_v, and v with w_k.", of_k="v", of_v="k")
+slip("one_matrix", "q, k and v are all made with w_q.", of_k="q", of_v="q")
+slip("mask_ignored", "The mask is not used.", hide="never")
+slip("mask_on_queries", "The mask lies on the axis of queries. It hides keys, the last axis.", hide="queries")
+slip("mask_inverted", "The mask is read the other way round. Here True means: may attend.", flip=True)
+slip("width_cut_off", "A head count that does not divide the width is not refused, and columns are lost. Raise a ValueError.", refuse=False)
+
+
+@multi_head_attention.mistake
+def roles_exchanged(x_q, x_kv, *rest):
+    """The queries come from x_kv, and keys and values from x_q. It is the other way round."""
+    return attend(x_kv, x_q, *rest)
+
+
+@multi_head_attention.right
+def in_one_piece(*args):
+    return attend(*args)
+
+
+@multi_head_attention.right
+def with_einsum_and_the_library(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    if w_q.shape[1] % num_heads:
+        raise ValueError("num_heads must divide the width")
+    q, k, v = (torch.einsum("bne,ehd->bhnd", x, w.unflatten(1, (num_heads, -1))) for x, w in ((x_q, w_q), (x_kv, w_k), (x_kv, w_v)))
+    out = F.scaled_dot_product_attention(q, k, v, mask)
+    return torch.einsum("bhnd,hde->bne", out, w_o.unflatten(0, (num_heads, -1)))
+
+
+@multi_head_attention.right
+def sum_over_heads(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    if w_q.shape[1] % num_heads:
+        raise ValueError(f"{num_heads} heads do not divide {w_q.shape[1]}")
+    total = 0
+    for h, (a, b, c, o) in enumerate(zip(*(w.chunk(num_heads, 1) for w in (w_q, w_k, w_v)), w_o.chunk(num_heads), strict=True)):
+        scores = (x_q @ a) @ (x_kv @ b).mT / math.sqrt(a.shape[1])
+        hidden = mask is not None and ~mask[:, h % mask.shape[1]]
+        total = total + (scores.masked_fill(hidden, -math.inf) if mask is not None else scores).softmax(-1) @ (x_kv @ c) @ o
+    return total
+
+
+@multi_head_attention.right
+def the_librarys_module(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    if w_q.shape[1] % num_heads:
+        raise ValueError("num_heads must divide the width")
+    module = torch.nn.MultiheadAttention(x_q.shape[-1], num_heads, bias=False, batch_first=True, dtype=x_q.dtype)
+    module.in_proj_weight.data, module.out_proj.weight.data = torch.cat([w_q, w_k, w_v], 1).mT.contiguous(), w_o.mT.contiguous()
+    hidden = None if mask is None else ~mask.expand(-1, num_heads, x_q.shape[1], -1).flatten(0, 1)
+    return module(x_q, x_kv, x_kv, attn_mask=hidden, need_weights=False)[0]
