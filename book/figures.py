@@ -21,7 +21,7 @@ INK = "#000000"
 # One colour for each thing, in every chapter: at least 3.6:1 against the light and the dark page,
 # and told apart by colour-blind readers.
 QUERY, KEY, VALUE, WEIGHT, MASK = "#1F83C4", "#D55E00", "#00916A", "#B4609A", "#7F7F7F"
-SHADE = 0.55  # the fullest cell: any fuller and the ink on it falls below 4.5:1 in one of the themes
+SHADE = 0.55  # the fullest cell with ink on it: any fuller and the ink falls below 4.5:1 in one of the themes
 
 plt.rcParams.update(
     {
@@ -45,10 +45,11 @@ def svg(fig, alt):
     plt.close(fig)
     text = out.getvalue()
     text = text[text.index("<svg") :]
-    text = text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(alt)}" ', 1)
-    text = text.replace("<text ", '<text fill="currentColor" ').replace(INK, "currentColor")
+    # The fill on the root is for what matplotlib leaves without one, since black is the default.
+    text = text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(alt)}" fill="currentColor" ', 1)
+    text = text.replace(INK, "currentColor")
     text = re.sub(r'<g id="[^"]*"', "<g", text)
-    return re.sub(r">\s+<", "><", text)
+    return re.sub(r">\s+<", "><", text).replace("\n", " ")
 
 
 def show(fig, alt):
@@ -109,26 +110,28 @@ def canvas(width, height, cell=0.36):
     return fig, ax
 
 
-def matrix(ax, values, colour, at, title="", rows=(), columns=(), form="{:g}", largest=None):
+def matrix(ax, values, colour, at, title="", rows=(), columns=(), form="{:g}", largest=None, wide=1):
     """Draw `values` (rows of numbers) as shaded cells, the upper left one at `at`; a fuller shade is a larger number.
 
     `rows` and `columns` name the cells' rows and columns; `form` writes a number, "" leaves the cells blank;
-    `largest` is the number that gets the fullest shade (the largest one there, unless given).
+    `largest` is the number that gets the fullest shade (the largest one there, unless given); a cell is `wide` by 1.
     """
     left, top = at
     values = [[float(value) for value in row] for row in values]
     largest = largest or max(abs(value) for row in values for value in row) or 1.0
+    fullest = 1.0 if not form else 0.2 if colour == INK else SHADE
     for i, row in enumerate(values):
         for j, value in enumerate(row):
-            shade = SHADE * min(1.0, abs(value) / largest)
-            ax.add_patch(Rectangle((left + j, top + i), 1, 1, facecolor=(colour, shade), edgecolor=colour, linewidth=0.8))
+            face = (colour, fullest * min(1.0, abs(value) / largest))
+            corner = (left + wide * j, top + i)
+            ax.add_patch(Rectangle(corner, wide, 1, facecolor=face, edgecolor=colour, linewidth=0.8, clip_on=False))
             if form:
-                ax.text(left + j + 0.5, top + i + 0.5, form.format(value), ha="center", va="center")
+                ax.text(left + wide * (j + 0.5), top + i + 0.5, form.format(value), ha="center", va="center")
     for i, name in enumerate(rows):
         ax.text(left - 0.2, top + i + 0.5, name, ha="right", va="center")
     for j, name in enumerate(columns):
-        ax.text(left + j + 0.5, top - 0.15, name, ha="center", va="bottom")
-    ax.text(left, top - (1.15 if columns else 0.25), title, ha="left", va="bottom", weight="bold")
+        ax.text(left + wide * (j + 0.5), top - 0.15, name, ha="center", va="bottom")
+    ax.text(left, top - (1.05 if columns else 0.25), title, ha="left", va="bottom", weight="bold")
 
 
 def box(ax, at, text, colour=INK, width=3.0, height=1.1):
