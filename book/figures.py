@@ -77,9 +77,10 @@ class Frames:
     def page(self):
         """The slider as HTML."""
         key = hashlib.sha256("".join(self.drawings).encode()).hexdigest()[:8]
+        hidden = ["" if i == self.start else " hidden" for i in range(len(self.names))]
         drawings = "".join(
-            f'<div class="drawing" data-name="{html.escape(name)}"{"" if i == self.start else " hidden"}>{drawing}</div>'
-            for i, (name, drawing) in enumerate(zip(self.names, self.drawings, strict=True))
+            f'<div class="drawing" data-name="{html.escape(name)}"{hide}>{drawing}</div>'
+            for name, hide, drawing in zip(self.names, hidden, self.drawings, strict=True)
         )
         return (
             f'<div class="frames"><div class="frames-controls" hidden>'
@@ -137,12 +138,11 @@ def matrix(ax, values, colour, at, title="", rows=(), columns=(), form="{:g}", l
 def box(ax, at, text, colour=INK, width=3.0, height=1.1):
     """Draw `text` in a box whose middle is at `at`."""
     x, y = at
-    fill = "none" if colour == INK else (colour, 0.25)
-    ax.add_patch(Rectangle((x - width / 2, y - height / 2), width, height, facecolor=fill, edgecolor=colour, linewidth=1.4))
+    corner, fill = (x - width / 2, y - height / 2), "none" if colour == INK else (colour, 0.25)
+    ax.add_patch(Rectangle(corner, width, height, facecolor=fill, edgecolor=colour, linewidth=1.4))
     ax.text(x, y, text, ha="center", va="center")
 
 
-def arrow(ax, start, end, text="", colour=INK, style="-", side=(0, 0)):
-    """Draw an arrow from `start` to `end`; `text` stands at its middle, moved by `side`."""
-    ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "linestyle": style, "linewidth": 1.3})
-    ax.text((start[0] + end[0]) / 2 + side[0], (start[1] + end[1]) / 2 + side[1], text, ha="center", va="center")
+def arrow(ax, start, end, style="-"):
+    """Draw an arrow from `start` to `end`, its line in matplotlib's `style`."""
+    ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": INK, "linestyle": style, "linewidth": 1.3})
