@@ -105,7 +105,7 @@ class Peer:
         self.depth, self.callbacks, self.alarms = 0, 0, Alarms()
 
     def call(self, target, *arguments, seconds=None, **keywords):
-        """What a function of the other side returns or raises; or Late, Gone or BadFrame, and then it is of no more use."""
+        """What a function of the other side returns or raises; or Late, Gone, BadFrame, after which all calls fail."""
         if not self.depth:
             self.channel.until = None if seconds is None else time.monotonic() + seconds
         with self.deeper(RecursionError), self.alarms.waiting():
@@ -169,8 +169,9 @@ class Peer:
             return value
         match value:
             case [str() as name, str() as message]:
-                known = RAISED.get(name)
-                raise known(message) if known else RuntimeError(f"{name[:40]}: {message}")
+                error = RAISED[name](message) if name in RAISED else RuntimeError(f"{name[:40]}: {message}")
+                error.far = True  # raised over there, not here
+                raise error
         raise BadFrame("an exception without a type and a message")
 
     def lend(self, function):
@@ -350,7 +351,7 @@ class Alarms:
     """An alarm waits until a frame is over: raised between two halves of one, it would leave the rest in the pipe.
 
     The alarms of `deadline` ring again every tenth of a second, so one that is not heard is not lost, and one that
-    strikes just before `quiet` leaves time to call it again. Masking the signal would not do: another thread may get it.
+    strikes just before `quiet` leaves time to call it again. (A masked signal would be taken by another thread.)
     """
 
     def __init__(self):
