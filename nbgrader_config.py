@@ -30,4 +30,22 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 # What students see in place of a solution; autograder/notebooks.py writes the same.
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # your code here"}
 
-# How submissions are graded.
+# How submissions are graded. Stock nbgrader runs the tests in the student's process; here a submission is read
+# tolerantly, rebuilt from the released notebook, run in a process of its own and judged from outside.
+c.Autograde.pre_convert_hook = "autograder.gradebook.expect_released_notebooks"
+c.Autograde.exporter_class = "autograder.gradebook.TolerantExporter"
+c.Autograde.sanitize_preprocessors = [
+    "autograder.gradebook.Rebuild",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.autograde_preprocessors = [
+    "autograder.gradebook.Judge",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "autograder.gradebook.Record",
+]

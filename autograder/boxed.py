@@ -162,9 +162,12 @@ class Boxed:
 
     def __init__(self, worker, name):
         self.worker, self.name = worker, name
+        self.errors = set()  # the types of the exceptions seen
 
     def see(self, inputs, look, given=None):
-        return self.worker.observe(self.name, inputs, look, given)
+        seen = self.worker.observe(self.name, inputs, look, given)
+        self.errors |= {seen.error[0]} if seen.error else set()
+        return seen
 
 
 def furnish(folder):

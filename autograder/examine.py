@@ -8,11 +8,12 @@ import hashlib
 import hmac
 
 from .boxed import Boxed, Worker
+from .cohort import UNWRITTEN
 from .judge import judge
 
 
 def examine(notebook: dict, student: str, secret: bytes) -> dict:
-    """{"outputs": {cell's number: its outputs}, "checks": [one a check], "stopped": why the worker was lost, or None}."""
+    """{"outputs": {a cell's number: its outputs}, "checks": [one a check], "stopped": why the worker was lost}."""
     outputs, checks = {}, []
     with Worker() as worker:
         worker.started()
@@ -23,7 +24,7 @@ def examine(notebook: dict, student: str, secret: bytes) -> dict:
                 outputs[number], found = judged(worker, *asked, student, secret, number)
                 checks.append(found)
             else:
-                outputs[number] = run(worker, "".join(cell["source"]))
+                outputs[number] = run(worker, cell["source"])
         return {"outputs": outputs, "checks": checks, "stopped": worker.died}
 
 
@@ -32,7 +33,7 @@ def check(cell):
     grader = cell["metadata"].get("nbgrader", {})
     if not grader.get("grade") or grader.get("solution"):
         return None
-    match ast.parse("".join(cell["source"])).body:
+    match ast.parse(cell["source"]).body:
         case [ast.Expr(ast.Call(ast.Name("check"), [ast.Constant(str() as exercise), ast.Name(function)], []))]:
             return exercise, function
     raise ValueError(
@@ -42,11 +43,14 @@ def check(cell):
 
 def judged(worker, exercise, function, student, secret, number):
     """The outputs of a check's cell, and what the verdict needs of it."""
-    report = judge(exercise, Boxed(worker, function), hidden=True, seed=seed(secret, student, exercise))
+    subject = Boxed(worker, function)
+    report = judge(exercise, subject, hidden=True, seed=seed(secret, student, exercise))
     data = {"text/plain": repr(float(report.points)), "text/html": report.html()}
     shown = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}
-    found = {"function": function, "points": report.points, "max_points": report.max_points}
-    return [shown], {**found, "diagnosis": report.diagnosis, "said": report.message.splitlines()[0]}
+    written = "NotImplementedError" not in subject.errors
+    found = {"function": function, "number": number, "points": report.points, "max_points": report.max_points}
+    said = report.diagnosis or report.message.splitlines()[0]
+    return [shown], {**found, "said": said if written else UNWRITTEN}
 
 
 def seed(secret, student, exercise):

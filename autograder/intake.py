@@ -15,9 +15,7 @@ CELL_CHARACTERS = 200_000
 
 @dataclass
 class Submission:
-    cells: list | None = (
-        None  # of {"kind", "source", "id"}; None: nothing could be read, the released notebook is graded
-    )
+    cells: list | None = None  # of {"kind", "source", "id"}; None: nothing could be read
     notes: list = field(default_factory=list)  # what the student should know about how the files were taken
     verdict: str = "graded"  # or "missing", "unreadable"
 

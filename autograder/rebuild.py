@@ -1,4 +1,4 @@
-"""The notebook that is graded: the released one, with the student's text in the solution cells and the cells they added.
+"""The notebook that is graded: the released one with the student's text in the solution cells, and cells they added.
 
 Everything else, the checks, the set-up, tags, points and order, comes from the release, whatever the submission says.
 """
@@ -7,7 +7,7 @@ import copy
 
 
 def rebuild(master: dict, submitted: list | None) -> tuple[dict, list]:
-    """A notebook made of `master` and the submitted cells (intake's), and notes for the student. None: the master alone."""
+    """A notebook made of `master` and the submitted cells, as intake gives them, and notes for the student."""
     notebook = copy.deepcopy(master)
     if submitted is None:
         return notebook, []
@@ -59,7 +59,7 @@ def name(cell):
 
 
 def text(cell):
-    return "".join(cell["source"]).strip()
+    return cell["source"].strip()
 
 
 def new_cells(cells, first):
