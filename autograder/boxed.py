@@ -29,7 +29,7 @@ START = "import sys; sys.path.insert(0, sys.argv[1]); from autograder.worker imp
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "SYSTEMROOT")
 
 START_SECONDS = 120.0  # for a worker to import torch, on a busy machine
-CELL_SECONDS = 30.0  # of one cell
+CELL_SECONDS = 10.0  # of one cell
 GRACE_SECONDS = 5.0  # for a worker to say that it stopped its answer; then it is killed
 TOTAL_SECONDS = 300.0  # of one submission
 CALL_BYTES = 1 << 20  # of the tensors with which an answer calls a function of ours

@@ -1,4 +1,4 @@
-"""Where a cohort's data lies, its secret, and its verdicts: a file for each submission that says how it ended and why."""
+"""Where a cohort's data lies, its secret, and its verdicts: a file for each submission, how it ended and why."""
 
 import contextlib
 import json
@@ -29,6 +29,12 @@ def released(assignment: str) -> dict:
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     return notebook
+
+
+def point_to_book():
+    """Links from a feedback page lead to the book built beside it, unless $COURSE_BOOK says where the book is."""
+    page = data() / "feedback" / "student" / "assignment"
+    os.environ.setdefault("COURSE_BOOK", os.path.relpath(ROOT / "_build" / "html", page))
 
 
 def secret() -> bytes:

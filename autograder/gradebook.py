@@ -73,6 +73,7 @@ class Judge(NbGraderPreprocessor):
     """In place of nbgrader's Execute: the student's cells run in a worker, the checks are judged from outside."""
 
     def preprocess(self, notebook, resources):
+        cohort.point_to_book()
         about = resources["nbgrader"]
         future = ahead.get((about["assignment"], about["student"]))
         examined = future.result() if future else examine(notebook, about["student"], cohort.secret())
@@ -164,10 +165,14 @@ def sheets(rows):
 def feedback(assignment: str):
     """Write the feedback pages of an assignment, as `nbgrader generate_feedback` does."""
     with course() as app:
-        app.coursedir.assignment_id = assignment
-        made = GenerateFeedback(coursedir=app.coursedir, parent=app)
-        made.force = True
-        made.start()
+        names = handed_in(app, assignment)
+        with Progress("Writing feedback", len(names)) as progress:
+            for name in names:
+                app.coursedir.assignment_id, app.coursedir.student_id = assignment, name
+                made = GenerateFeedback(coursedir=app.coursedir, parent=app)
+                made.force = True
+                made.start()
+                progress.step(name)
 
 
 @contextmanager
@@ -253,6 +258,7 @@ def examining(app, assignment, names, jobs):
     if jobs == 1 or len(names) < 2:
         yield
         return
+    cohort.point_to_book()
     with ProcessPoolExecutor(min(jobs, len(names)), multiprocessing.get_context("spawn")) as pool:
         for name in names:
             folder = Path(app.coursedir.submitted_directory) / name / assignment
