@@ -33,7 +33,7 @@ class Output(threading.Thread):
                 log.write(line)
                 log.flush()
                 words = " ".join(TERMINAL_CODES.sub("", line).split())
-                if words and "WARNING" not in words:  # it does not tell where the command is
+                if re.search(r"\w", words) and "WARNING" not in words:  # others do not tell where the command is
                     self.latest = words
 
 
