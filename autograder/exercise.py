@@ -29,6 +29,7 @@ class Case:
     kept: Callable | None = None  # arguments -> the most bytes that an object may keep
     launches: bool = False  # a Triton kernel must have run
     requires: str = ""  # "cuda": pending on a machine without one
+    fixed: bool = False  # nothing is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class Exercise:
             return inputs
 
         planted.__name__ = name
-        self.case(property)(planted)
+        self.case(property, fixed=True)(planted)
 
     def slips(self, variant):
         """slip = exercise.slips(variant): for mistakes that are one keyword (of a class: one attribute) away from right."""

@@ -33,10 +33,14 @@ def judge(name, answer, hidden=False, seed=0):
         return report(exercise, subject, rows, own)
 
 
-@lru_cache(maxsize=64)
 def trials(name, key):
     exercise = get(name)
-    return tuple(Trial(exercise, case, key) for case in exercise.cases if AVAILABLE[case.requires]())
+    return tuple(trial(exercise, case, None if case.fixed else key) for case in exercise.cases if AVAILABLE[case.requires]())
+
+
+@lru_cache(maxsize=512)
+def trial(exercise, case, key):
+    return Trial(exercise, case, key)
 
 
 def run(subject, cases, given=None):

@@ -6,6 +6,8 @@ from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
+import torch
+
 from . import exercises
 from .exercises import get
 from .judge import judge, trials
@@ -37,6 +39,7 @@ def measure(chosen, draws):
 
 def one_draw(name, seed):
     """(kind, answer, outcome, gap) for every answer of an exercise on one draw."""
+    torch.set_num_threads(1)
     exercise, found = get(name), []
     cases = trials(name, ("hidden", seed))
     for answer in exercise.mistakes:

@@ -102,11 +102,11 @@ def one_at_a_time(weights, v, w_out, epsilon):
 @find_adversarial_weights.right
 def by_descent(weights, v, w_out, epsilon):
     """Adam on the logits of the keys that had little weight, towards the same prediction."""
-    light = weights < weights.median()
+    light = weights <= weights.median()
     logits = torch.zeros(int(light.sum()), requires_grad=True)
-    optimizer = torch.optim.Adam([logits], lr=0.2)
-    for _ in range(100):
-        loss = (prediction(logits.softmax(0), v[light], w_out) - prediction(weights, v, w_out)).square().sum()
+    optimizer = torch.optim.Adam([logits], lr=0.3)
+    for _ in range(200):
+        loss = ((logits.softmax(0) @ v[light] - weights @ v) @ w_out).square().sum()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
