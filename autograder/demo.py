@@ -19,7 +19,10 @@ SECRET = b"the demonstration's own, in print"[:32]  # the same marks everywhere,
 
 
 def main() -> int:
-    print(f"A demonstration class of {len(students())} hands in {ASSIGNMENT}; grading takes about half a minute.", flush=True)
+    print(
+        f"A demonstration class of {len(students())} hands in {ASSIGNMENT}; grading takes about half a minute.",
+        flush=True,
+    )
     from . import gradebook  # nbgrader takes seconds to import
 
     os.environ["COURSE_DATA"] = str(DATA)

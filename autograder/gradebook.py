@@ -8,6 +8,7 @@ import json
 import logging
 import multiprocessing
 import os
+import textwrap
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -81,8 +82,16 @@ class Judge(NbGraderPreprocessor):
             require_points(check, notebook)
         for number, outputs in examined["outputs"].items():
             notebook.cells[number].outputs = [nbformat.from_dict(output) for output in outputs]
-        resources[KEPT] = {**notebook.metadata.pop(KEPT), "examined": examined}
+        resources[KEPT] = found = {**notebook.metadata.pop(KEPT), "examined": examined}
+        notebook.cells = [*remark(found), *notebook.cells]
         return notebook, resources
+
+
+def remark(found):
+    """A cell at the top of the feedback that says how the submission was taken; a comment, since names may hold HTML."""
+    notes = [*found["notes"], *filter(None, [found["examined"]["stopped"]])]
+    lines = [f"# {line}" for note in notes for line in textwrap.wrap(note, 100)]
+    return [nbformat.v4.new_code_cell("\n".join(["# About this submission", *lines]), id="remark")] if lines else []
 
 
 def require_points(check, notebook):

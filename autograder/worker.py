@@ -140,10 +140,9 @@ class Capped(io.TextIOBase):
         return True
 
     def write(self, text):
-        self.parts.append(text[: max(0, self.left)])
+        if self.left > 0:
+            self.parts.append(text[: self.left])
         self.left -= len(text)
-        if self.left < 0:
-            self.parts = ["".join(self.parts)]
         return len(text)
 
     def kept(self):
