@@ -17,7 +17,9 @@ def main(arguments=None):
 
 
 def parser():
-    top = argparse.ArgumentParser(prog="python -m autograder", description="Write notebooks, grade a class, measure the grader.")
+    top = argparse.ArgumentParser(
+        prog="python -m autograder", description="Write notebooks, grade a class, measure the grader."
+    )
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name, run, help):
@@ -26,7 +28,9 @@ def parser():
         return made
 
     made = command("notebooks", notebooks, "Write nbgrader's sources and the students' notebooks from solutions/.")
-    made.add_argument("--check", action="store_true", help="write nothing; exit 1 when a notebook is out of date or holds a solution")
+    made.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 when a notebook is out of date or holds a solution"
+    )
     made = command("grade", grade, "Grade every submission of an assignment, and show the table.")
     made.add_argument("assignment")
     made.add_argument("--student", help="this student alone")

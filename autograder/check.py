@@ -1,8 +1,10 @@
 """What a notebook calls under each answer."""
 
 import os
+import sys
 
 from .judge import judge
+from .report import shell
 
 
 class PointsMissing(AssertionError):
@@ -13,11 +15,13 @@ class PointsMissing(AssertionError):
 
 
 def check(name, answer):
-    """Judge your `answer` as the exercise `name` on its public cases and show the Report.
+    """Judge your `answer` as the exercise `name`, on its public cases; a notebook shows the Report.
 
     The grader judges the same properties later, on other inputs.
     """
     report = judge(name, answer)
     if os.environ.get("NBGRADER_VALIDATING") and report.points < report.max_points:
         raise PointsMissing(str(report))
+    if not shell() and not hasattr(sys, "ps1"):  # a plain script shows no value by itself
+        print(report)
     return report

@@ -1,4 +1,7 @@
-"""Stop Python code that takes too long. A single long torch call is not interrupted: killing its process is the worker's work."""
+"""Stop Python code that takes too long.
+
+A single long torch call is not interrupted: that takes killing its process, which is the work of whoever started it.
+"""
 
 import contextlib
 import ctypes

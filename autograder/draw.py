@@ -14,9 +14,9 @@ import torch
 # so that a constant typed in place of √D is wrong.
 SIZES = {
     "B": (2, 3),
-    "H": (2, 3, 4, 5),
+    "H": (2, 3, 4),
     "Hkv": (2, 3),
-    "N": (4, 5, 6, 7, 9),
+    "N": (4, 5, 6, 7),
     "S": (5, 6, 7, 9, 11),
     "D": (3, 5, 6, 7, 10, 12),
     "Dv": (3, 5, 6, 7, 9, 11),
@@ -59,7 +59,7 @@ class Draw:
         return self.integers(*start) + self.integers(*step, n).cumsum(0)
 
     def sizes(self, letters, even=""):
-        """One size a letter, all different, none 1; those in `even` are even; Hq is a multiple of Hkv, with Hq / Hkv ≠ Hkv."""
+        """One size a letter, all different, none 1; those in `even` are even; Hq / Hkv is whole, and is not Hkv."""
         while True:
             drawn = {}
             for letter in letters.split():

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import torch
 
@@ -53,18 +54,17 @@ class RightAnswers(list):
 class Exercise:
     """What is asked, with points for each property. `@exercise` leaves one under the reference's name."""
 
-    registry = {}  # name -> Exercise, in course order
+    registry: ClassVar = {}  # name -> Exercise, as far as imported
 
     def __init__(self, reference, chapter, points, returns, takes="", see="", drive=None, uses=()):
-        self.reference, self.chapter, self.points, self.see, self.drive, self.uses = (
-            reference, chapter, points, see, drive, tuple(uses),
-        )  # fmt: skip
+        self.reference, self.chapter, self.points, self.see = reference, chapter, points, see
         self.function, self.name = reference.__name__, f"{chapter}/{reference.__name__}"
-        self.returns, self.takes = axes(returns), axes(takes)
+        self.returns, self.takes, self.drive, self.uses = axes(returns), axes(takes), drive, tuple(uses)
         parameters = list(inspect.signature(drive or reference).parameters.values())
         self.signature = inspect.Signature(parameters[1:] if drive else parameters)  # drive(answer, …) uses a class
-        self.cases, self.mistakes, self.right, self.rungs = [], [], RightAnswers(), {}
+        self.cases, self.mistakes, self.right = [], [], RightAnswers()
         self.variant = self.family = self.predicate = None
+        self.simplifications = {}  # words -> {input: function of it}
         self.registry[self.name] = self
 
     def __repr__(self):
@@ -97,11 +97,12 @@ class Exercise:
         self.case(property, fixed=True)(planted)
 
     def slips(self, variant):
-        """slip = exercise.slips(variant): for mistakes that are one keyword (of a class: one attribute) away from right."""
+        """slip = exercise.slips(variant): for mistakes one keyword (of a class: one attribute) away from right."""
         self.variant = variant
 
         def slip(name, sentence, **knobs):
-            self.mistakes.append(Answer(self.new(name, self.mistakes), turned(variant, knobs), sentence, knobs))
+            answer = turned(variant, knobs)
+            self.mistakes.append(Answer(self.new(name, self.mistakes), answer, sentence, knobs))
 
         return slip
 
@@ -126,7 +127,7 @@ class Exercise:
 
     def simpler(self, words, **changes):
         """A question to ask of a wrong answer: is it right when these inputs are changed so?"""
-        self.rungs[words] = changes
+        self.simplifications[words] = changes
 
     def new(self, name, among):
         if any(other.name == name for other in among):
@@ -140,16 +141,16 @@ def turned(variant, knobs):
 
 
 def axes(text):
-    """"output: B H N Dv, weights: B H N S" -> {"output": ["B", "H", "N", "Dv"], "weights": […]}; no letters for a number."""
+    """The names and letters in "output: B H N Dv, weights: B H N S"; a number has no letters."""
     pairs = (part.partition(":") for part in text.split(",") if part.strip())
     return {name.strip(): letters.split() for name, _, letters in pairs}
 
 
 def exercise(chapter, points, returns, **how):
-    """Decorate the reference: the plainest correct implementation, written from the formula, run by the judge in float64.
+    """Decorate the reference: the plainest correct implementation, from the formula; the judge runs it in float64.
 
-    points: property -> points; returns, takes: names and axes, as "output: B H N Dv, weights: B H N S"; see: the book's
-    section, as "04-position#rotary"; drive: a function that uses a class, drive(answer, …) -> outputs; uses: the names of
-    earlier exercises that an answer may build on.
+    points: property -> points. returns, takes: names and axes, as "output: B H N Dv, weights: B H N S". see: the book's
+    section, as "04-position#rotary". drive: a function that uses a class, drive(answer, …) -> outputs. uses: the names
+    of earlier exercises that an answer may build on.
     """
     return lambda reference: Exercise(reference, chapter, points, returns, **how)

@@ -1,4 +1,4 @@
-"""Which mistake? One that would have done the same on every case is named; two together are tried; else none is claimed."""
+"""Which mistake? One that would have done the same on every case is named; two together are tried; else none is."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,6 +6,8 @@ from itertools import combinations
 
 from .exercise import turned
 from .trial import Expected, is_real
+
+ROUGHLY = 16  # tolerances of the reference: one run of a pair that lies further away rules it out
 
 
 @dataclass(frozen=True)
@@ -19,20 +21,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Cause:
-    """The mistakes that explain an answer, and where: on every case, or within one property."""
+    """The mistakes that explain an answer, and where: in one property, or "" for everything."""
 
-    mistakes: tuple = ()
-    where: str = ""  # a property, or "" for everything
+    mistakes: tuple
+    where: str = ""
 
 
 def causes(exercise, rows):
-    """What can be said for certain: one mistake, or two at once, or one a property; an empty list says nothing is."""
+    """What can be said for certain: one mistake, or two at once, or one a property. Often nothing."""
     rows = sorted(rows, key=lambda row: row.ok)  # failing ones first: most mistakes are ruled out there
-    alone = [m for m in exercise.mistakes if fits(m, rows)]
-    if len(alone) == 1:
-        return [Cause((alone[0],))]
+    alone = [mistake for mistake in exercise.mistakes if fits(mistake, rows)]
     if alone:
-        return []
+        return [Cause((alone[0],))] if len(alone) == 1 else []
     return two_at_once(exercise, rows) or by_property(exercise, rows)
 
 
@@ -41,8 +41,8 @@ def fits(mistake, rows):
 
 
 def two_at_once(exercise, rows):
-    """Two slips of the shared implementation turned together, when exactly one such pair does the same on every case."""
-    slips = [m for m in exercise.mistakes if m.knobs]
+    """Two slips of the shared implementation turned together, when just one such pair does the same on every case."""
+    slips = [mistake for mistake in exercise.mistakes if mistake.knobs]
     pairs = [(a, b) for a, b in combinations(slips, 2) if not set(a.knobs) & set(b.knobs)]
     found = [pair for pair in pairs if together(exercise, pair, rows)]
     return [Cause(found[0])] if len(found) == 1 else []
@@ -55,9 +55,10 @@ def together(exercise, pair, rows):
 
 def near(trial, seen, answer):
     """One run, to rule out most pairs cheaply."""
-    theirs = trial.see(answer)
-    tolerance = trial.reference.tolerance
-    return trial.gap(seen, Expected(theirs, tolerance)) <= 16 if len(theirs.outputs) == len(tolerance) else seen.error == theirs.error
+    theirs, tolerance = trial.see(answer), trial.reference.tolerance
+    if len(theirs.outputs) != len(tolerance):
+        return seen.error == theirs.error
+    return trial.gap(seen, Expected(theirs, tolerance)) <= ROUGHLY
 
 
 def same(trial, seen, answer):
@@ -66,14 +67,13 @@ def same(trial, seen, answer):
 
 
 def by_property(exercise, rows):
-    """Several mistakes at once: one may rule a property alone. Only where the cases of the property tell its mistakes
-    apart, and only for real numbers: a few booleans or counts agree by chance."""
+    """Several mistakes at once: one of them may rule a property alone."""
     found = []
     for name in dict.fromkeys(row.trial.case.property for row in rows if not row.ok):
         mine = tuple(row for row in rows if row.trial.case.property == name)
-        if not telling(exercise, tuple(row.trial for row in mine)):
-            continue
-        alone = [m for m in exercise.mistakes if fits(m, mine)]
+        alone = (
+            [m for m in exercise.mistakes if fits(m, mine)] if telling(exercise, tuple(r.trial for r in mine)) else []
+        )
         if len(alone) == 1:
             found.append(Cause((alone[0],), name))
     return found
@@ -81,7 +81,10 @@ def by_property(exercise, rows):
 
 @lru_cache(maxsize=256)
 def telling(exercise, trials):
-    """Whether these cases tell apart every two mistakes that fail them. Saturated scores, say, do not."""
+    """Whether these cases tell apart every two mistakes that fail them; saturated scores, say, do not.
+
+    Only real numbers do: a few booleans or counts agree by chance.
+    """
     if not all(is_real(kind) for trial in trials for kind in trial.reference.seen.kinds):
         return False
     wrong = [m for m in exercise.mistakes if not all(t.passes(t.expected(m).seen) for t in trials)]

@@ -12,7 +12,7 @@ import random
 import sys
 import textwrap
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -58,14 +58,14 @@ class Seen:
     late: bool = False
 
 
-def observe(answer, inputs, look=Look(), given=None):  # noqa: B008 - frozen
+def observe(answer, inputs, look=Look(), given=None):
     """Call `answer` by position (its arguments may have other names) on copies of `inputs`, a dict in signature order.
 
     given: functions that the answer finds under the names of its own helpers while it runs.
     """
     mine = tree_map(lambda x: copied(x, x.dtype) if torch.is_tensor(x) else x, inputs)
     leaves = [mine[name].requires_grad_() for name in look.gradient]
-    mine |= {name: leaf.clone() for name, leaf in zip(look.gradient, leaves, strict=True)}  # a leaf refuses in-place changes
+    mine |= {name: mine[name].clone() for name in look.gradient}  # a leaf would refuse to be changed in place
     seen, made = Seen(), []
     with isolated(look.exact), Largest(mine, look.largest) as watch, Launches(look.launches) as launched:
         try:
@@ -115,7 +115,8 @@ def gradients(result, leaves):
     loss = 0.0
     for place, output in enumerate(listed(result)):
         if torch.is_tensor(output) and output.requires_grad:
-            loss = loss + (output.double() * Draw("cotangent", place, tuple(output.shape)).normal(*output.shape)).sum()
+            cotangent = Draw("cotangent", place, tuple(output.shape)).normal(*output.shape)
+            loss = loss + (output.double() * cotangent).sum()
     found = torch.autograd.grad(loss, leaves, allow_unused=True)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
 
@@ -151,7 +152,7 @@ def differs(a, b):
 
 
 class Largest(TorchDispatchMode):
-    """The most elements that any tensor made inside holds. Counts storage, so that a view or an expand costs nothing."""
+    """The most elements that any tensor made inside holds. Storage is counted: a view or an expand costs nothing."""
 
     def __init__(self, inputs, wanted):
         super().__init__()
@@ -240,7 +241,11 @@ def globals_of(answer):
     return getattr(function, "__globals__", {})
 
 
-RANDOM = ((torch.get_rng_state, torch.set_rng_state), (np.random.get_state, np.random.set_state), (random.getstate, random.setstate))
+RANDOM = (
+    (torch.get_rng_state, torch.set_rng_state),
+    (np.random.get_state, np.random.set_state),
+    (random.getstate, random.setstate),
+)
 SETTINGS = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.is_grad_enabled, torch.set_grad_enabled),
@@ -256,7 +261,8 @@ def isolated(exact):
     torch.set_default_dtype(torch.float64 if exact else torch.float32)
     torch.set_grad_enabled(True)
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+        nowhere = io.StringIO()
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:

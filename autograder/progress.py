@@ -1,4 +1,4 @@
-"""A line that shows how far something is: redrawn in place on a terminal, every tenth as a line of its own elsewhere."""
+"""How far something is: one line redrawn in place on a terminal, every tenth on a line of its own elsewhere."""
 
 import sys
 import time

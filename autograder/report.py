@@ -1,4 +1,4 @@
-"""What a check says: points by property, the mistake by name, and where the error lies. Text, HTML, and a number for nbgrader."""
+"""What a check says: points by property, the mistake, where the error lies. As text, HTML, a number for nbgrader."""
 
 import html
 import os
@@ -6,33 +6,10 @@ import sys
 import textwrap
 from dataclasses import dataclass
 
+from .picture import Picture
+
 WIDTH = 80
-SHADES = " ░▒▓█"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """How wrong each entry is, 0 to 1, over the two last axes of an output (the worst along the others)."""
-
-    title: str
-    rows: str  # the axes' letters
-    columns: str
-    error: list
-
-    def text(self):
-        lines = ["".join(SHADES[round(e * 4)] * 2 for e in row) for row in self.error]
-        return [f"{self.title}: down {self.rows}, across {self.columns}; dark is wrong", *(f"  |{line}|" for line in lines)]
-
-    def svg(self, side=14):
-        height, width = side * len(self.error), side * len(self.error[0])
-        squares = "".join(
-            f'<rect x="{side * j}" y="{side * i}" width="{side}" height="{side}" fill="#d55e00" fill-opacity="{e:.2f}"'
-            ' stroke="currentColor" stroke-opacity="0.3"/>'
-            for i, row in enumerate(self.error)
-            for j, e in enumerate(row)
-        )
-        label = html.escape(self.text()[0])
-        return f'<svg role="img" aria-label="{label}" width="{width}" height="{height}">{squares}</svg><br><small>{label}</small>'
+RIGHT, WRONG = "#009e73", "#d55e00"  # told apart by colour-blind readers too
 
 
 @dataclass(frozen=True)
@@ -57,13 +34,22 @@ class Report:
     def pending_points(self):
         return sum(worth for _, worth, state in self.properties.values() if state == "pending")
 
+    @property
+    def title(self):
+        return f"{self.name}: {self.points:g} of {self.max_points:g} points"
+
+    @property
+    def read(self):
+        """The section to read, when there is something left to learn there."""
+        return self.see if self.points < self.max_points else ""
+
     def __str__(self):
-        width = max(map(len, self.properties))
-        rows = [f"  {state:8} {points:g} of {worth:g}   {name:{width}}" for name, (points, worth, state) in self.properties.items()]
-        said = [line for part in self.message.split("\n") for line in textwrap.wrap(part, WIDTH) or [""]]
-        more = self.picture.text() if self.picture else []
-        read = [f"Read: {self.see}"] if self.see and self.points < self.max_points else []
-        return "\n".join(line.rstrip() for line in [f"{self.name}: {self.points:g} of {self.max_points:g} points", *rows, *said, *more, *read])
+        rows = [
+            f"  {state:8} {points:g} of {worth:g}   {name}" for name, (points, worth, state) in self.properties.items()
+        ]
+        said = [line for part in self.message.split("\n") for line in textwrap.wrap(part, WIDTH)]
+        picture = [line[:WIDTH] for line in self.picture.text()] if self.picture else []
+        return "\n".join([self.title, *rows, *said, *picture, *([f"Read: {self.read}"] if self.read else [])])
 
     def __repr__(self):
         """Under a Jupyter kernel the number of points, which nbgrader reads as partial credit; elsewhere the text."""
@@ -74,24 +60,31 @@ class Report:
 
     def html(self):
         rows = "".join(
-            f'<tr><td style="text-align:left">{html.escape(name)}</td><td>{points:g} of {worth:g}</td><td>{state}</td></tr>'
+            f'<tr><td style="text-align:left">{html.escape(name)}</td><td>{points:g} of {worth:g}</td><td>{state}</td>'
             for name, (points, worth, state) in self.properties.items()
         )
-        colour = "#009e73" if self.points == self.max_points else "#d55e00"
-        message = "".join(f"<p>{html.escape(part)}</p>" for part in self.message.split("\n"))
-        link = f'<p><a href="{html.escape(address(self.see))}">Read: {html.escape(self.see)}</a></p>' if self.see and self.points < self.max_points else ""
-        return (
-            f'<div style="border-left:4px solid {colour};padding:0 1em"><p><b>{html.escape(self.name)}: {self.points:g} of {self.max_points:g} points</b></p>'
-            f"<table>{rows}</table>{message}{self.picture.svg() if self.picture else ''}{link}</div>"
+        parts = [f"<p><b>{html.escape(self.title)}</b></p>", f"<table>{rows}</table>"]
+        parts += [f"<p>{html.escape(line)}</p>" for line in self.message.split("\n")]
+        parts += [self.picture.svg()] if self.picture else []
+        parts += (
+            [f'<p><a href="{html.escape(address(self.read))}">Read: {html.escape(self.read)}</a></p>']
+            if self.read
+            else []
         )
+        colour = RIGHT if self.points == self.max_points else WRONG
+        return f'<div style="border-left:4px solid {colour};padding:0 1em">{"".join(parts)}</div>'
 
 
 def address(see):
-    """Where the section is in the built book; $COURSE_BOOK names its address, by default beside the notebooks."""
+    """Where the section is in the built book, whose address $COURSE_BOOK names; by default beside the notebooks."""
     page, _, section = see.partition("#")
     return f"{os.environ.get('COURSE_BOOK', '../../_build/html').rstrip('/')}/book/{page}.html#{section}"
 
 
 def under_kernel():
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return hasattr(shell, "kernel")
+    return hasattr(shell(), "kernel")
+
+
+def shell():
+    """IPython's shell, when there is one."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

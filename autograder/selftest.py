@@ -14,71 +14,70 @@ from .judge import judge, trials
 from .progress import Progress
 from .subject import InProcess
 
-DRAWS = 20
 COLUMNS = ("misconceptions", "rejected", "named", "misnamed", "panel", "accepted")
 
 
-def main(draws=DRAWS, as_json=False, names=()):
-    """Print the table, or JSON; 0 when every mistake was rejected, none misnamed and every right answer had full marks."""
+def main(draws, as_json=False, names=()):
+    """Print the table, or JSON. 0 when every mistake was rejected, none misnamed, every right answer at full marks."""
     found = measure([get(name) for name in names] or exercises(), draws)
     print(json.dumps({"draws": draws, "exercises": found}, indent=1) if as_json else table(found, draws))
-    return int(not all(sound(row) for row in found))
+    return int(not all(map(sound, found)))
 
 
 def measure(chosen, draws):
-    """A row an exercise. A mistake counts as rejected, or named, when it was so on every draw; as misnamed, when on any."""
+    """A row an exercise. A mistake is rejected, or named, when it was so on every draw; misnamed, when on any."""
     seen = defaultdict(list)
-    context = get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count(), context) as pool, Progress("Measuring the grader", len(chosen) * draws) as bar:
-        jobs = {pool.submit(one_draw, exercise.name, seed): exercise for seed in range(draws) for exercise in chosen}
+    pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"))
+    with pool, Progress("Measuring the grader", len(chosen) * draws) as bar:
+        jobs = {
+            pool.submit(one_draw, exercise.name, seed): exercise.name for seed in range(draws) for exercise in chosen
+        }
         for job in as_completed(jobs):
-            seen[jobs[job].name] += job.result()
+            seen[jobs[job]] += job.result()
             bar.step()
     return [row(exercise, seen[exercise.name]) for exercise in chosen]
 
 
 def one_draw(name, seed):
-    """(kind, answer, outcome, gap) for every answer of an exercise on one draw."""
+    """(kind, name, outcome, gap) of every answer of an exercise on one draw."""
     torch.set_num_threads(1)
-    exercise, found = get(name), []
-    cases = trials(name, ("hidden", seed))
-    for answer in exercise.mistakes:
-        report = judge(name, answer.answer, hidden=True, seed=seed)
-        right = report.points == report.max_points
-        outcome = "accepted" if right else "named" if report.diagnosis == answer.name else "misnamed" if report.diagnosis else "abstained"
-        found.append(("mistake", answer.name, outcome, furthest(answer, cases)))
-    for answer in exercise.right:
+    exercise, cases = get(name), trials(name, ("hidden", seed))
+
+    def judged(kind, answer):
         report = judge(name, answer.answer, hidden=True, seed=seed)
         full = report.points + report.pending_points == report.max_points
-        found.append(("right", answer.name, "accepted" if full else "rejected", furthest(answer, cases)))
-    return found
+        named = "named" if report.diagnosis == answer.name else "misnamed" if report.diagnosis else "abstained"
+        return kind, answer.name, "accepted" if full else named, furthest(answer, cases)
+
+    return [judged("mistake", m) for m in exercise.mistakes] + [judged("right", r) for r in exercise.right]
 
 
 def furthest(answer, cases):
-    """The largest gap to the reference, in tolerances, on the cases that the reference's outputs decide."""
-    gaps = [trial.gap(InProcess(answer.answer).see(trial.inputs, trial.look)) for trial in cases if not trial.exercise.predicate]
-    return max(gaps, default=0.0)
+    """The largest gap to the reference, in tolerances, over the cases whose outputs the reference decides."""
+    subject = InProcess(answer.answer)
+    cases = [trial for trial in cases if not trial.exercise.predicate]
+    return max((trial.gap(subject.see(trial.inputs, trial.look)) for trial in cases), default=0.0)
 
 
 def row(exercise, found):
     outcomes = defaultdict(set)
     for kind, name, outcome, _ in found:
         outcomes[kind, name].add(outcome)
-    mistakes = [outcomes["mistake", m.name] for m in exercise.mistakes]
-    right = [outcomes["right", r.name] for r in exercise.right]
+    mistakes = {m.name: outcomes["mistake", m.name] for m in exercise.mistakes}
+    right = {r.name: outcomes["right", r.name] for r in exercise.right}
     return {
         "name": exercise.name,
         "chapter": exercise.chapter,
         "misconceptions": len(mistakes),
-        "rejected": sum("accepted" not in o for o in mistakes),
-        "named": sum(o == {"named"} for o in mistakes),
-        "misnamed": sum("misnamed" in o for o in mistakes),
+        "rejected": sum("accepted" not in seen for seen in mistakes.values()),
+        "named": sum(seen == {"named"} for seen in mistakes.values()),
+        "misnamed": sum("misnamed" in seen for seen in mistakes.values()),
         "panel": len(right),
-        "accepted": sum(o == {"accepted"} for o in right),
+        "accepted": sum(seen == {"accepted"} for seen in right.values()),
         "largest_gap_of_right": max((gap for kind, _, _, gap in found if kind == "right"), default=0.0),
         "least_gap_of_wrong": min((gap for kind, _, _, gap in found if kind == "mistake" and gap > 1), default=None),
-        "not_named": sorted({f"{name}: {outcome}" for kind, name, outcome, _ in found if kind == "mistake" and outcome != "named"}),
-        "not_accepted": sorted({name for kind, name, outcome, _ in found if kind == "right" and outcome != "accepted"}),
+        "odd": [f"mistake {name}: {', '.join(sorted(seen))}" for name, seen in mistakes.items() if seen != {"named"}]
+        + [f"right answer {name}: not accepted" for name, seen in right.items() if seen != {"accepted"}],
     }
 
 
@@ -88,11 +87,12 @@ def sound(row):
 
 def table(found, draws):
     """One line an exercise; below it what was not as it should be."""
-    lines = [f"{draws} draws", f"{'exercise':36}" + "".join(f"{column:>15}" for column in COLUMNS) + f"{'right ≤':>10}{'wrong ≥':>10}"]
+    lines = [
+        f"{draws} draws; gaps in tolerances",
+        "exercise".ljust(35) + "".join(c.rjust(15) for c in (*COLUMNS, "right", "wrong")),
+    ]
     for r in found:
-        least = r["least_gap_of_wrong"]
-        lines.append(
-            f"{r['name']:36}" + "".join(f"{r[column]:15}" for column in COLUMNS) + f"{r['largest_gap_of_right']:10.2f}" + f"{least or 0:10.1e}"
-        )
-        lines += [f"    {said}" for said in r["not_named"] + [f"right, but rejected: {name}" for name in r["not_accepted"]]]
+        gaps = f"≤ {r['largest_gap_of_right']:.2f}", f"≥ {r['least_gap_of_wrong'] or 0:.1e}"
+        lines.append(r["name"].ljust(35) + "".join(str(x).rjust(15) for x in (*(r[c] for c in COLUMNS), *gaps)))
+        lines += [f"    {said}" for said in r["odd"]]
     return "\n".join(lines)

@@ -48,13 +48,12 @@ class Planted:
 
 
 class Trial:
-    """A case with its inputs drawn under `key`. Expectations are computed when first asked for, and kept."""
+    """A case with its inputs drawn under `key`. What a mistake would do is computed when first asked for, and kept."""
 
     def __init__(self, exercise, case, key):
         self.exercise, self.case, self.known = exercise, case, {}
         for attempt in range(REDRAWS):
-            self.inputs = self.draw((exercise.name, case.inputs.__name__, key, attempt))
-            self.reference = self.expect(exercise.reference, exact=True)
+            self.take(self.draw((exercise.name, case.inputs.__name__, key, attempt)))
             if self.shows():
                 break
 
@@ -62,17 +61,22 @@ class Trial:
     def on(cls, exercise, case, inputs):
         """The same case on other inputs."""
         trial = cls.__new__(cls)
-        trial.exercise, trial.case, trial.known, trial.inputs = exercise, case, {}, inputs
-        trial.reference = trial.expect(exercise.reference, exact=True)
+        trial.exercise, trial.case, trial.known = exercise, case, {}
+        trial.take(inputs)
         return trial
 
+    def take(self, inputs):
+        self.inputs = inputs
+        self.reference = self.expect(self.exercise.reference, exact=True)
+
     def draw(self, key):
-        """The case's arguments in the order of the signature, at the case's dtype; defaults only where a later one is given."""
+        """The arguments in the signature's order, at the case's dtype; a default only where a later one is given."""
         given = self.case.inputs(Draw(*key))
         bound = self.exercise.signature.bind(**given)
         bound.apply_defaults()
-        last = max(list(bound.arguments).index(name) for name in given)
-        inputs = {name: bound.arguments[name] for name in list(bound.arguments)[: last + 1]}
+        names = list(bound.arguments)
+        names = names[: 1 + max(map(names.index, given))]
+        inputs = {name: bound.arguments[name] for name in names}
         return cast({name: Planted(x) if callable(x) else x for name, x in inputs.items()}, self.case.dtype)
 
     @cached_property
@@ -97,25 +101,23 @@ class Trial:
         return observe(answer, tree_map(nudge, inputs) if nudge else inputs, replace(self.look, exact=exact))
 
     def expect(self, answer, exact=False):
-        """What `answer` does, and its tolerances. A mistake is taken at the case's dtype: it may be one of precision."""
+        """What `answer` does, and its tolerances. A mistake is taken at the case's dtype: it may be of precision."""
         rounded, true = self.see(answer), self.see(answer, exact=True)
         moves = NUDGES if any(map(is_float, tree_leaves(self.inputs))) else 0
         moved = [self.see(answer, exact=True, nudge=self.nudge(i)) for i in range(moves)]
-        seen = true if exact else rounded
-        if exact:
-            seen = replace(seen, kinds=rounded.kinds)
+        seen = replace(true, kinds=rounded.kinds) if exact else rounded
         return Expected(seen, tuple(self.tolerance(i, seen, true, [rounded, *moved]) for i in range(len(seen.outputs))))
 
     def tolerance(self, i, seen, true, others):
-        """For whole numbers and booleans none, for Python floats what double precision leaves, else a multiple of rounding."""
+        """None for whole numbers and booleans, for plain floats what double precision leaves, else from rounding."""
         size = rms(seen.outputs[i])
         if not is_real(seen.kinds[i]):
             return 1e-9
         if seen.kinds[i] == "float":
             return 1e-9 * size + 1e-30
-        alike = [o.outputs[i] for o in others if len(true.outputs) > i < len(o.outputs) and o.outputs[i].shape == true.outputs[i].shape]
-        error = max([rms(true.outputs[i], o) for o in alike] + [self.ulp / 2 * size, 1e-30])
-        return MULTIPLE[self.case.dtype] * error
+        others = [o.outputs[i] for o in others if len(true.outputs) > i < len(o.outputs)]
+        moved = [rms(true.outputs[i], o) for o in others if o.shape == true.outputs[i].shape]
+        return MULTIPLE[self.case.dtype] * max([*moved, self.ulp / 2 * size, 1e-30])
 
     @property
     def ulp(self):
@@ -126,42 +128,37 @@ class Trial:
         return lambda x: x * (1 + self.ulp / 2 * draw.signs(*x.shape)) if is_float(x) else x
 
     def shows(self):
-        """Whether trivial answers (zeros, the best constant, the mean along axis −2) lie far enough from the reference; where
-        many answers are right, whether every mistake shows."""
+        """Whether trivial answers (zeros, the best constant, the mean along axis −2) lie far enough from the reference;
+        where many answers are right, whether every mistake shows."""
         if self.exercise.predicate:
             return all(self.fault(self.see(m.answer)) == m.name for m in self.exercise.mistakes)
-        outputs = self.reference.seen.outputs
-        if self.reference.seen.error or not all(t.ndim > 1 and is_real(k) for t, k in zip(outputs, self.reference.seen.kinds, strict=True)):
+        seen = self.reference.seen
+        if not all(t.ndim > 1 and is_real(kind) for t, kind in zip(seen.outputs, seen.kinds, strict=True)):
             return True
-        trivial = (torch.zeros_like, constant, along_rows)
-        return all(self.gap(replace(self.reference.seen, outputs=tuple(map(f, outputs)))) >= MARGIN[self.case.dtype] for f in trivial)
+        trivial = (replace(seen, outputs=tuple(map(f, seen.outputs))) for f in (torch.zeros_like, constant, along_rows))
+        return bool(seen.error) or all(self.gap(answer) >= MARGIN[self.case.dtype] for answer in trivial)
 
     def gap(self, seen, expected=None):
-        """How far `seen` lies from what is expected (the reference, when not given), in tolerances. Up to 1 is the same."""
+        """How far `seen` lies from what is expected (by default of the reference), in tolerances; to 1 is the same."""
         expected = expected or self.reference
         want = expected.seen
         if seen.error or want.error:
-            return 0.0 if self.same_error(seen, want, expected is self.reference) else FAR
+            return 0.0 if same_error(seen, want, by_type=expected is self.reference) else FAR
         if [t.shape for t in seen.outputs] != [t.shape for t in want.outputs]:
             return FAR
-        if (self.case.unchanged and seen.changed != want.changed) or (self.case.same_dtype and seen.kinds != want.kinds):
+        if (self.case.unchanged and seen.changed != want.changed) or (
+            self.case.same_dtype and seen.kinds != want.kinds
+        ):
             return FAR
         return max(map(distance, seen.outputs, want.outputs, expected.tolerance), default=0.0)
 
-    def same_error(self, seen, want, right):
-        """A refusal is right by its type; a mistake is told by its words too (numbers aside)."""
-        if not (seen.error and want.error) or seen.error[0] != want.error[0]:
-            return False
-        return right or plain(seen.error[1]) == plain(want.error[1])
-
     def passes(self, seen):
-        """An exercise with many right answers judges the outputs by its predicate, in place of the reference's."""
-        if self.exercise.predicate:
-            return self.fault(seen) is None and self.within(seen)
-        return self.gap(seen) <= 1 and self.within(seen)
+        """Whether the answer is right here; where many are, the predicate decides in the reference's place."""
+        right = self.fault(seen) is None if self.exercise.predicate else self.gap(seen) <= 1
+        return right and self.within(seen)
 
     def fault(self, seen):
-        """The mistake that the predicate finds in the outputs; "" when they have not even the right form."""
+        """The mistake that the predicate finds in the outputs, if any; "" when they have not even the right form."""
         form = [(t.shape, bool(t.isfinite().all())) for t in seen.outputs]
         if seen.error or form != [(t.shape, True) for t in self.reference.seen.outputs]:
             return ""
@@ -169,9 +166,9 @@ class Trial:
 
     def within(self, seen):
         """The limits on what is used beside the outputs."""
-        case = self.case
-        limits = ((case.largest, seen.largest), (case.kept, seen.kept))
-        return all(limit is None or used <= limit(**self.inputs) for limit, used in limits) and (seen.launches > 0 or not case.launches)
+        limits = ((self.case.largest, seen.largest), (self.case.kept, seen.kept))
+        small = all(limit is None or used <= limit(**self.inputs) for limit, used in limits)
+        return small and (seen.launches > 0 or not self.case.launches)
 
     def expected(self, mistake):
         if mistake.name not in self.known:
@@ -180,14 +177,25 @@ class Trial:
 
     def matches(self, seen, mistake):
         """Whether `seen` is what the mistake would have done."""
+        if self.exercise.predicate:
+            return self.fault(seen) == mistake.name
         theirs = self.expected(mistake)
-        if self.exercise.predicate and self.fault(seen) == mistake.name:
-            return True
         return self.within(seen) == self.within(theirs.seen) and self.gap(seen, theirs) <= 1
 
 
+def same_error(seen, want, by_type):
+    """A refusal is right by its type; which mistake it is, is told by the words too (numbers aside)."""
+    if not (seen.error and want.error) or seen.error[0] != want.error[0]:
+        return False
+    return by_type or plain(seen.error[1]) == plain(want.error[1])
+
+
+def plain(message):
+    return re.sub(r"[\d.]+", "#", message)[:60]
+
+
 def rms(a, b=0.0):
-    """Root mean square of the finite differences; equal infinities are equal. It spreads half as much as the maximum."""
+    """Root mean square of the finite differences; equal infinities are equal. Steadier than the maximum."""
     difference = torch.where(a == b, 0.0, a - b)
     difference = difference[torch.isfinite(difference)]
     return difference.square().mean().sqrt().item() if difference.numel() else 0.0
@@ -209,10 +217,6 @@ def constant(t):
 
 def along_rows(t):
     return t.mean(-2, keepdim=True).expand(t.shape)
-
-
-def plain(message):
-    return re.sub(r"[\d.]+", "#", message)[:60]
 
 
 def is_float(x):

@@ -1,10 +1,12 @@
-"""Every exercise of the course, one file each: `chNN/NAME.py`. `autograder.exercises()` lists them; `get(name)` imports one.
+"""Every exercise of the course, one file each: `chNN/NAME.py`.
 
-A package that can be called, because the course's name for the list is also the folder's.
+`autograder.exercises()` lists them, `get(name)` imports one. A package that can be called, since the course's name for
+the list is also the folder's.
 """
 
 import difflib
 import pkgutil
+import re
 import sys
 from functools import cache
 from importlib import import_module, util
@@ -14,32 +16,41 @@ from types import ModuleType
 from ..exercise import Exercise
 
 HERE = Path(__file__).parent
+PROBLEM_SETS = HERE.parent.parent / "solutions"
+NO_TRITON = (
+    "{} needs Triton, which is not installed here; it has builds for Linux (on Windows: WSL2): pip install triton"
+)
 
 
 class Course(ModuleType):
     def __call__(self):
-        """Every Exercise, by chapter and name. What needs a package that this machine cannot have is left out."""
+        """Every Exercise, in course order, less those that need a package which this machine lacks."""
         return [get(name) for name in names() if not missing(name)]
 
 
 sys.modules[__name__].__class__ = Course
 
 
-@cache
-def names():
-    chapters = sorted(folder for folder in HERE.glob("ch[0-9][0-9]"))
-    return [f"{chapter.name}/{module.name}" for chapter in chapters for module in pkgutil.iter_modules([chapter])]
-
-
 def get(name):
     """The Exercise called `name`, as "ch02/scaled_dot_product_attention"; ValueError when there is none."""
     if name not in names():
         near = difflib.get_close_matches(str(name), names(), n=1, cutoff=0.5)
-        raise ValueError(f"name is {name!r}, which is no exercise; " + (f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}."))
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}."
+        raise ValueError(f"name is {name!r}, which is no exercise; {hint}")
     if missing(name):
-        raise ValueError(f"{name} needs Triton, which is not installed here; it has builds for Linux (on Windows: WSL2): pip install triton")
+        raise ValueError(NO_TRITON.format(name))
     import_module(f"{__name__}.{name.replace('/', '.')}")
     return Exercise.registry[name]
+
+
+@cache
+def names():
+    """By chapter; within it as in the problem sets, then by name."""
+    chapters = sorted(HERE.glob("ch[0-9][0-9]"))
+    found = [f"{chapter.name}/{module.name}" for chapter in chapters for module in pkgutil.iter_modules([chapter])]
+    sources = "".join(path.read_text("utf8") for path in sorted(PROBLEM_SETS.glob("*.py")))
+    asked = re.findall(r'^check\("([^"]+)"', sources, re.MULTILINE)
+    return sorted(found, key=lambda name: (name[:4], asked.index(name) if name in asked else len(asked), name))
 
 
 @cache

@@ -32,7 +32,8 @@ def attention_backward(q, k, v, d_out):
 @attention_backward.case("values")
 def every_size_differs(draw):
     B, H, N, S, D, Dv = draw.sizes("B H N S D Dv")
-    return {"q": draw.normal(B, H, N, D), "k": draw.normal(B, H, S, D), "v": draw.normal(B, H, S, Dv), "d_out": draw.normal(B, H, N, Dv)}
+    sizes = {"q": (N, D), "k": (S, D), "v": (S, Dv), "d_out": (N, Dv)}
+    return {name: draw.normal(B, H, *size) for name, size in sizes.items()}
 
 
 @attention_backward.case("values")
@@ -41,32 +42,53 @@ def square(draw):  # exchanged roles and axes do not show by their shape
     return {name: draw.normal(B, H, N, D) for name in ("q", "k", "v", "d_out")}
 
 
-def backward(q, k, v, d_out, *, scale=lambda D: D**-0.5, after=lambda D: D**-0.5, jacobian="full", sum_over=-1, of_v="p", swap=False):
-    """One implementation with a knob for each slip: `scale` in the forward pass, `after` in dq and dk."""
-    p = (q @ k.mT * scale(q.shape[-1])).softmax(-1)
+SCALES = {"1/√D": lambda D: D**-0.5, "1/D": lambda D: 1 / D, "1": lambda D: 1.0}
+SOFTMAX = {  # dS from P and dP
+    "P (dP − Σ P dP)": lambda p, d_p: p * (d_p - (p * d_p).sum(-1, keepdim=True)),
+    "P (dP − Σ P dP over queries)": lambda p, d_p: p * (d_p - (p * d_p).sum(-2, keepdim=True)),
+    "P (dP − Σ dP)": lambda p, d_p: p * (d_p - d_p.sum(-1, keepdim=True)),
+    "P (dP − mean dP)": lambda p, d_p: p * (d_p - d_p.mean(-1, keepdim=True)),
+    "P (1 − P) dP": lambda p, d_p: p * (1 - p) * d_p,
+    "P dP": lambda p, d_p: p * d_p,
+    "dP": lambda p, d_p: d_p,
+    "dP − Σ P dP": lambda p, d_p: d_p - (p * d_p).sum(-1, keepdim=True),
+}
+
+
+def backward(q, k, v, d_out, *, scale="1/√D", after="1/√D", d_s="P (dP − Σ P dP)", d_v="Pᵀ dO", swap=False):
+    """One implementation with a knob for each slip; `scale` is that of the weights, `after` that of dq and dk."""
+    p = (q @ k.mT * SCALES[scale](q.shape[-1])).softmax(-1)
     d_p = d_out @ v.mT
-    d_s = {"full": lambda: p * (d_p - (p * d_p).sum(sum_over, keepdim=True)), "diagonal": lambda: p * d_p,
-           "elementwise": lambda: p * (1 - p) * d_p, "none": lambda: d_p, "mean": lambda: p * (d_p - d_p.mean(-1, keepdim=True)),
-           "outer missing p": lambda: p * (d_p - d_p.sum(-1, keepdim=True)), "weights lost": lambda: d_p - (p * d_p).sum(-1, keepdim=True)}[jacobian]()  # fmt: skip
-    d_v = {"p": p, "d_p": d_p, "d_s": d_s}[of_v].mT @ d_out
-    d_q, d_k = d_s @ k * after(q.shape[-1]), d_s.mT @ q * after(q.shape[-1])
+    d_s = SOFTMAX[d_s](p, d_p)
+    d_v = {"Pᵀ dO": p, "dPᵀ dO": d_p, "dSᵀ dO": d_s}[d_v].mT @ d_out
+    d_q, d_k = d_s @ k * SCALES[after](q.shape[-1]), d_s.mT @ q * SCALES[after](q.shape[-1])
     return (d_k, d_q, d_v) if swap else (d_q, d_k, d_v)
 
 
 slip = attention_backward.slips(backward)
-slip("scale_missing", "dq and dk lack the factor 1/√D: the scores were divided by √D, and so is what flows back through them.", after=lambda D: 1.0)
-slip("divided_by_d", "dq and dk are divided by D. The scores were divided by √D once, so the gradient is too.", after=lambda D: 1 / D)
-slip("scale_missing_in_the_weights", "The weights are computed without 1/√D. They are those of the forward pass.", scale=lambda D: 1.0)
-slip("no_scale_at_all", "1/√D is missing in the weights and in dq and dk.", scale=lambda D: 1.0, after=lambda D: 1.0)
-slip("no_row_sum", "The term Σ_j P_ij dP_ij is missing in dS: raising one weight lowers the others of its row.", jacobian="diagonal")
-slip("elementwise_softmax", "You take P (1 − P) as softmax's derivative. That is only the diagonal: every weight of a row depends on every score of it.", jacobian="elementwise")
-slip("softmax_skipped", "dS is dP itself: the softmax is not differentiated.", jacobian="none")
-slip("plain_row_sum", "The row sum is of dP alone. It is of P dP: Σ_j P_ij dP_ij.", jacobian="outer missing p")
-slip("mean_of_dp", "You take off the mean of dP. Take off its mean under the weights, Σ_j P_ij dP_ij.", jacobian="mean")
-slip("outer_weights_missing", "The factor P_ij in front of the bracket is missing in dS.", jacobian="weights lost")
-slip("summed_over_queries", "The sum Σ P dP runs over the queries (axis −2). It runs over the keys of one query (axis −1).", sum_over=-2)
-slip("values_by_dp", "dv is made with dP. It is Pᵀ times dO.", of_v="d_p")
-slip("values_by_ds", "dv is made with dS. It is Pᵀ times dO.", of_v="d_s")
+slip("scale_missing", "dq and dk lack 1/√D: the scores were divided by √D, so their gradient is too.", after="1")
+slip("divided_by_d", "dq and dk are divided by D. The scores were divided by √D, once.", after="1/D")
+slip("scale_missing_in_the_weights", "The weights lack 1/√D. They are those of the forward pass.", scale="1")
+slip("no_scale_at_all", "1/√D is missing in the weights, and in dq and dk.", scale="1", after="1")
+slip("no_row_sum", "Σ P dP is missing in dS: raising one weight lowers the others of its row.", d_s="P dP")
+slip(
+    "elementwise", "P (1 − P) is only the diagonal: each weight depends on every score of its row.", d_s="P (1 − P) dP"
+)
+slip("softmax_skipped", "dS is dP itself: the softmax is not differentiated.", d_s="dP")
+slip("plain_row_sum", "The row sum in dS is of dP. It is of P dP, weighted by the weights.", d_s="P (dP − Σ dP)")
+slip(
+    "mean_of_dp",
+    "The plain mean of dP is taken off. Take off its mean under the weights, Σ P dP.",
+    d_s="P (dP − mean dP)",
+)
+slip("outer_weights_missing", "The factor P in front of the bracket is missing in dS.", d_s="dP − Σ P dP")
+slip(
+    "summed_over_queries",
+    "Σ P dP runs over queries. It runs over one query's keys.",
+    d_s="P (dP − Σ P dP over queries)",
+)
+slip("values_by_dp", "dv is made with dP. It is Pᵀ times dO.", d_v="dPᵀ dO")
+slip("values_by_ds", "dv is made with dS. It is Pᵀ times dO.", d_v="dSᵀ dO")
 slip("queries_and_keys_exchanged", "dq and dk are returned in the other order.", swap=True)
 
 
@@ -98,7 +120,8 @@ def row_sums_of_the_output(q, k, v, d_out):
     p = torch.einsum("bhnd,bhsd->bhns", q, k).div(root).softmax(-1)
     delta = (d_out * (p @ v)).sum(-1, keepdim=True)
     d_s = p * (torch.einsum("bhnv,bhsv->bhns", d_out, v) - delta) / root
-    return torch.einsum("bhns,bhsd->bhnd", d_s, k), torch.einsum("bhns,bhnd->bhsd", d_s, q), torch.einsum("bhns,bhnv->bhsv", p, d_out)
+    d_q, d_k = torch.einsum("bhns,bhsd->bhnd", d_s, k), torch.einsum("bhns,bhnd->bhsd", d_s, q)
+    return d_q, d_k, torch.einsum("bhns,bhnv->bhsv", p, d_out)
 
 
 @attention_backward.right

@@ -31,23 +31,24 @@ def components_with_a_mean(draw):  # the mean score is far from 0: squares alone
     return {"q": draw.normal(M, D, mean=1.5), "k": draw.normal(M, D, mean=1.0, scale=0.5)}
 
 
-def spread(q, k, *, pairs="same", scale=0.0, divide="M - 1", about="mean", root=False):
-    scores = (q @ k.mT).flatten() if pairs == "all" else q * k if pairs == "components" else (q * k).sum(-1)
+def spread(q, k, *, of="pairs", scale=0.0, divisor="M − 1", about="mean", root=False):
+    """One implementation with a knob for each slip."""
+    scores = {"pairs": (q * k).sum(-1), "all pairs": (q @ k.mT).flatten(), "components": (q * k).flatten()}[of]
     scores = scores / q.shape[-1] ** scale
     squares = (scores - scores.mean() if about == "mean" else scores).square()
-    n = {"M - 1": squares.numel() - 1, "M": squares.numel(), "D - 1": q.shape[-1] - 1, "1": 1}[divide]
-    return squares.sum().sqrt() / n**0.5 if root else squares.sum() / n
+    variance = squares.sum() / {"M − 1": len(squares) - 1, "M": len(squares), "D − 1": q.shape[-1] - 1, "1": 1}[divisor]
+    return variance.sqrt() if root else variance
 
 
 slip = dot_product_variance.slips(spread)
-slip("divided_by_m", "You divide by M. A sample variance divides by M − 1, since the mean is taken from the same samples.", divide="M")
-slip("divided_by_d", "You divide by D − 1. There are M scores, so divide by M − 1.", divide="D - 1")
-slip("not_divided", "That is the sum of the squares. Divide it by M − 1.", divide="1")
+slip("divided_by_m", "You divide by M. The mean comes from the same samples, so divide by M − 1.", divisor="M")
+slip("divided_by_d", "You divide by D − 1. There are M scores: divide by M − 1.", divisor="D − 1")
+slip("not_divided", "That is the sum of the squares. Divide it by M − 1.", divisor="1")
 slip("standard_deviation", "That is the standard deviation. The variance is its square.", root=True)
 slip("mean_not_subtracted", "That is the mean square. A variance takes the mean score off first.", about="zero")
-slip("every_pair", "You take every q with every k, M² scores. Here q_m belongs to k_m: M scores.", pairs="all")
-slip("components", "That is the variance of the products of single components. Add each row's products up first: that is the score.", pairs="components")
-slip("scaled_scores", "The scores are divided by √D already. Here the spread of the unscaled scores is asked.", scale=0.5)
+slip("every_pair", "You take every q with every k. Here q_m goes with k_m: M scores, not M².", of="all pairs")
+slip("components", "That is the spread of single products. Add up each row's: that is the score.", of="components")
+slip("scaled_scores", "The scores are divided by √D already. The spread of q·k itself is asked.", scale=0.5)
 
 
 @dot_product_variance.right

@@ -43,7 +43,9 @@ slip("one_matrix", "q, k and v are all made with w_q. Each of the three has a ma
 slip("queries_and_keys_exchanged", "q is made with w_k, and k with w_q.", of_q="k", of_k="q")
 slip("keys_and_values_exchanged", "k is made with w_v, and v with w_k.", of_k="v", of_v="k")
 slip("transposed", "The matrices are transposed. Here w_q is (E, D), so that q is x times w_q.", transpose=True)
-slip("scaled_already", "q is divided by √D already. The scores are divided, later; q itself is x times w_q.", scale=True)
+slip(
+    "scaled_already", "q is divided by √D already. The scores are divided, later; q itself is x times w_q.", scale=True
+)
 
 
 @project_qkv.mistake

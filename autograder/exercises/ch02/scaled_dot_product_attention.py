@@ -16,7 +16,7 @@ from autograder.exercise import BF16, F16, F32, exercise
     see="02-queries-keys-values#scaled-dot-product-attention",
 )
 def scaled_dot_product_attention(q, k, v, mask=None):
-    """softmax(q kᵀ / √D) v, one query at a time (Vaswani et al. 2017, equation 1); a row that may see nothing gives zeros."""
+    """softmax(q kᵀ / √D) v, query by query (Vaswani et al. 2017, equation 1); one that may see nothing gets zeros."""
     B, H, N, D = q.shape
     mask = torch.ones(B, H, N, k.shape[2], dtype=torch.bool) if mask is None else mask.expand(B, H, N, -1)
     weights = torch.zeros(mask.shape, dtype=q.dtype)
@@ -113,53 +113,79 @@ def nothing_written_to(draw):
     return with_mask(draw)
 
 
-def attend(q, k, v, mask=None, *, scale=lambda q, k, v: q.shape[-1] ** -0.5, dim=-1, keys=lambda k: k.mT, hide="fill",
-           fill=-math.inf, flip=False, empty="zeros", stable=True, mix="values", in_place=False, dtype=None):  # fmt: skip
+SCALES = {
+    "1/√D": lambda q, k, v: q.shape[-1] ** -0.5,
+    "1/D": lambda q, k, v: 1 / q.shape[-1],
+    "1": lambda q, k, v: 1.0,
+    "√D": lambda q, k, v: q.shape[-1] ** 0.5,
+    "1/√Dv": lambda q, k, v: v.shape[-1] ** -0.5,
+    "1/√S": lambda q, k, v: k.shape[-2] ** -0.5,
+    "1/√N": lambda q, k, v: q.shape[-2] ** -0.5,
+    "1/√(H·D)": lambda q, k, v: (q.shape[1] * q.shape[-1]) ** -0.5,
+}
+
+
+def attend(
+    q, k, v, mask=None, *, scale="1/√D", over=-1, keys="transposed", hide="before softmax", fill=-math.inf, flip=False,
+    empty="zeros", stable=True, mix="values", in_place=False, returns=None,
+):  # fmt: skip
     """One implementation with a knob for each slip."""
-    q = q.mul_(scale(q, k, v)) if in_place else q * scale(q, k, v)
-    scores = q @ keys(k)
+    c = scale if isinstance(scale, float) else SCALES[scale](q, k, v)
+    q = q.mul_(c) if in_place else q * c
+    scores = q @ (k.mT if keys == "transposed" else k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]))
     allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None or hide == "never" else mask ^ flip
-    if hide == "fill":
+    if hide == "before softmax":
         scores = scores.masked_fill(~allowed, fill)
-    if hide == "zeros":
+    if hide == "scores that are 0":
         scores = (scores * allowed).masked_fill(scores * allowed == 0, -math.inf)
-    weights = scores.softmax(dim) if stable else scores.exp() / scores.exp().sum(dim, keepdim=True)
-    weights = weights * allowed if hide == "after" else weights
+    weights = scores.softmax(over) if stable else scores.exp() / scores.exp().sum(over, keepdim=True)
+    weights = weights * allowed if hide == "after softmax" else weights
     weights = weights.masked_fill(~allowed.any(-1, keepdim=True), 0) if empty == "zeros" else weights
-    return (weights @ (v if mix == "values" else k)).to(dtype or q.dtype), weights.to(dtype or q.dtype)
+    return (weights @ (v if mix == "values" else k)).to(returns or q.dtype), weights.to(returns or q.dtype)
 
 
 slip = scaled_dot_product_attention.slips(attend)
-slip("divides_by_d", "You divide the scores by D. Their variance grows with D, so their size grows with √D: divide by √D.", scale=lambda q, k, v: 1 / q.shape[-1])
-slip("no_scale", "The scores are not scaled. Divide q kᵀ by √D.", scale=lambda q, k, v: 1.0)
-slip("times_root_d", "You multiply the scores by √D. Divide by it.", scale=lambda q, k, v: q.shape[-1] ** 0.5)
-slip("root_of_dv", "You divide by √Dv, the width of the values. The scores are sums over D, the width of q and k.", scale=lambda q, k, v: v.shape[-1] ** -0.5)
-slip("root_of_s", "You divide by √S, the number of keys. The scores are sums over D, the width of q and k.", scale=lambda q, k, v: k.shape[-2] ** -0.5)
-slip("root_of_n", "You divide by √N, the number of queries. The scores are sums over D, the width of q and k.", scale=lambda q, k, v: q.shape[-2] ** -0.5)
-slip("root_of_width", "You divide by √(H·D), the width of all heads together. Each score is a sum over one head's D.", scale=lambda q, k, v: (q.shape[1] * q.shape[-1]) ** -0.5)
-slip("over_queries", "You normalise over the queries (axis −2). The weights of one query over its keys (axis −1) sum to 1.", dim=-2)
-slip("over_heads", "You normalise over the heads (axis 1). The weights of one query over its keys (axis −1) sum to 1.", dim=1)
-slip("over_batch", "You normalise over the batch (axis 0). The weights of one query over its keys (axis −1) sum to 1.", dim=0)
-slip("keys_reshaped", "k is reshaped where a transpose is meant: the shape is right, the numbers are in other places.", keys=lambda k: k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]))
+slip("divides_by_d", "You divide by D. Scores vary with D, so their size grows with √D: divide by √D.", scale="1/D")
+slip("no_scale", "The scores are not scaled. Divide q kᵀ by √D.", scale="1")
+slip("times_root_d", "You multiply the scores by √D. Divide by it.", scale="√D")
+slip("root_of_dv", "You divide by √Dv, the width of v. A score is a sum over D, the width of q and k.", scale="1/√Dv")
+slip("root_of_s", "You divide by √S, S the number of keys. A score is a sum over D: divide by √D.", scale="1/√S")
+slip("root_of_n", "You divide by √N, N the number of queries. A score is a sum over D: divide by √D.", scale="1/√N")
+slip("root_of_width", "You divide by √(H·D). A score is a sum over the D of one head: divide by √D.", scale="1/√(H·D)")
+slip("over_queries", "You normalise over the queries. One query's weights over its keys sum to 1.", over=-2)
+slip("over_heads", "You normalise over the heads. One query's weights over its keys sum to 1.", over=1)
+slip("over_batch", "You normalise over the batch. One query's weights over its keys sum to 1.", over=0)
+slip("keys_reshaped", "k is reshaped, not transposed: the shape is right, the numbers are not.", keys="reshaped")
 slip("weights_times_keys", "The weights mix the keys. They are to mix the values: weights times v.", mix="keys")
 slip("q_changed", "q is scaled in place, so that the caller's q changes. Make a new tensor.", in_place=True)
 slip("mask_inverted", "The mask is read the other way round. Here True means: may attend.", flip=True)
 slip("mask_ignored", "The mask is not used.", hide="never")
-slip("mask_fills_zero", "Hidden scores are set to 0, which is a score like any other: e⁰ = 1. Set them to −∞.", fill=0.0)
-slip("mask_fill_too_small", "Hidden scores are set to a modest negative number; real scores can be lower. Set them to −∞.", fill=-100.0)
-slip("mask_after_softmax", "Weights are set to 0 after the softmax, and the rest no longer sum to 1. Hide the scores before it.", hide="after")
-slip("zero_scores_hidden", "Scores that happen to be exactly 0 are hidden too. Let the mask say which are hidden, not the score.", hide="zeros")
-slip("empty_row_nan", "A query that may attend to nothing gives NaN (0/0). It should give zeros.", empty="left")
-slip("empty_row_uniform", "A query that may attend to nothing gets equal weights on keys it may not see. It should get zeros.", fill=-1e4, empty="left")
-slip("fill_beyond_half", "−1e9 does not fit into float16. Fill with −inf, or with the least number of the dtype.", fill=-1e9)
+slip("mask_fills_zero", "Hidden scores are set to 0, a score like any other: e⁰ = 1. Set them to −∞.", fill=0.0)
+slip("mask_fill_too_small", "Hidden scores get a fill that real scores can go below. Set them to −∞.", fill=-100.0)
+slip(
+    "mask_after_softmax",
+    "The mask comes after the softmax: rows no longer sum to 1. Mask scores.",
+    hide="after softmax",
+)
+slip("zero_scores_hidden", "A score that happens to be 0 is hidden too. Let the mask decide.", hide="scores that are 0")
+slip(
+    "empty_row_nan", "A query that may attend to nothing gives NaN (0/0). It should give zeros.", empty="left as it is"
+)
+slip(
+    "empty_row_uniform",
+    "A query that may attend to nothing sees all keys. It should give zeros.",
+    fill=-1e4,
+    empty="left as it is",
+)
+slip("fill_beyond_half", "−1e9 does not fit into float16. Fill with −inf, or the dtype's least number.", fill=-1e9)
 slip("no_maximum", "exp overflows. Take each row's largest score off first, as softmax does.", stable=False)
-slip("float32_returned", "The outputs come in float32, whatever the inputs are. Give them the dtype of q.", dtype=F32)
+slip("float32_returned", "The outputs come in float32 whatever the inputs are. Give them q's dtype.", returns=F32)
 
 
 @scaled_dot_product_attention.mistake
 def scaled_after_softmax(q, k, v, mask=None):
     """The weights are divided by √D after the softmax. Divide the scores, before it."""
-    output, weights = attend(q, k, v, mask, scale=lambda q, k, v: 1.0)
+    output, weights = attend(q, k, v, mask, scale="1")
     return output / math.sqrt(q.shape[-1]), weights / math.sqrt(q.shape[-1])
 
 
@@ -174,8 +200,8 @@ def keys_ask_queries(q, k, v, mask=None):
 
 @scaled_dot_product_attention.mistake
 def nan_in_the_gradient(q, k, v, mask=None):
-    """The values are right, but a query that may attend to nothing makes the gradients NaN: −∞ was added to its scores, and
-    only the result was mended. Fill its scores in place of adding, or give that row finite scores."""
+    """The values are right, but a query that may attend to nothing makes the gradients NaN: −∞ was added to its scores,
+    and only the result was mended. Fill its scores in place of adding, or give that row finite scores."""
     hidden = torch.zeros(()) if mask is None else torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -math.inf)
     weights = (q @ k.mT / math.sqrt(q.shape[-1]) + hidden).softmax(-1)
     weights = weights if mask is None else weights.masked_fill(~mask.any(-1, keepdim=True), 0)
@@ -223,7 +249,7 @@ def in_float32(q, k, v, mask=None):
 @scaled_dot_product_attention.right
 def a_fourth_root_on_each_side(q, k, v, mask=None):
     root = q.shape[-1] ** -0.25
-    return attend(q * root, k * root, v, mask, scale=lambda q, k, v: 1.0)
+    return attend(q * root, k * root, v, mask, scale="1")
 
 
 @scaled_dot_product_attention.right
@@ -235,4 +261,4 @@ def head_by_head(q, k, v, mask=None):
 
 @scaled_dot_product_attention.fit
 def with_constant(c, q, k, v, mask=None):
-    return attend(q, k, v, mask, scale=lambda q, k, v: c)
+    return attend(q, k, v, mask, scale=float(c))

@@ -17,7 +17,7 @@ from autograder.exercise import BF16, F16, F32, exercise
     uses=("ch02/scaled_dot_product_attention",),
 )
 def multi_head_attention(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
-    """Head h attends with columns h·D … (h+1)·D of the projections; side by side, then W_O (Vaswani et al. 2017, section 3.2.2)."""
+    """Head h has columns h·D … (h+1)·D of the projections; side by side, times W_O (Vaswani et al. 2017, 3.2.2)."""
     D, left = divmod(w_q.shape[1], num_heads)
     if left:
         raise ValueError(f"num_heads is {num_heads}, which does not divide the width {w_q.shape[1]}")
@@ -66,47 +66,66 @@ def heads_that_do_not_divide(draw):
     return inputs(draw, H=draw.choice((2, 4, 5)))
 
 
-def attend(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None, *, split="b n (h d) -> b h n d", merge="b h n d -> b n (h d)",
-           width="head", dim=-1, project=True, of_k="k", of_v="v", hide="keys", flip=False, refuse=True):  # fmt: skip
+def attend(
+    x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None, *, split="columns", merge="columns", width="D", over=-1,
+    project=True, of_k="k", of_v="v", hide="keys", flip=False, refuse=True,
+):  # fmt: skip
     """One implementation with a knob for each slip."""
-    B, E, D = x_q.shape[0], w_q.shape[1], w_q.shape[1] // num_heads
+    B, E, D = len(x_q), w_q.shape[1], w_q.shape[1] // num_heads
     if refuse and E % num_heads:
         raise ValueError("num_heads does not divide the width")
     w = {"q": w_q, "k": w_k, "v": w_v}
-    q, k, v = (divide((x @ w[of])[..., : num_heads * D], num_heads, split) for x, of in ((x_q, "q"), (x_kv, of_k), (x_kv, of_v)))
-    scores = q @ k.mT / {"head": D, "all": E, "none": 1}[width] ** 0.5
+    made = ((x @ w[of])[..., : num_heads * D] for x, of in ((x_q, "q"), (x_kv, of_k), (x_kv, of_v)))
+    q, k, v = (SPLITS[split](x, num_heads) for x in made)
+    scores = q @ k.mT / {"D": D, "E": E, "1": 1}[width] ** 0.5
     if mask is not None and hide != "never":
-        mask = mask ^ flip
-        scores = scores.masked_fill(~(mask.mT if hide == "queries" and q.shape[2] == k.shape[2] else mask), -math.inf)
-    out = scores.softmax(dim) @ v
-    out = {"b h n d -> b n (h d)": out.transpose(1, 2), "view": out, "b h n d -> b n (d h)": out.permute(0, 2, 3, 1)}[merge]
-    out = out.reshape(B, -1, num_heads * D)
+        mask = mask.mT if hide == "queries" and q.shape[2] == k.shape[2] else mask
+        scores = scores.masked_fill(~(mask ^ flip), -math.inf)
+    out = MERGES[merge](scores.softmax(over) @ v).reshape(B, -1, num_heads * D)
     return out @ w_o[: num_heads * D] if project else out
 
 
-def divide(x, H, how):
-    B, n, E = x.shape
-    if how == "view":
-        return x.reshape(B, H, n, E // H)
-    return x.reshape(B, n, H, E // H).transpose(1, 2) if how == "b n (h d) -> b h n d" else x.reshape(B, n, E // H, H).permute(0, 3, 1, 2)
-
+SPLITS = {  # (B, N, E) -> (B, H, N, D)
+    "columns": lambda x, H: x.unflatten(2, (H, -1)).transpose(1, 2),
+    "every H-th column": lambda x, H: x.unflatten(2, (-1, H)).permute(0, 3, 1, 2),
+    "tokens": lambda x, H: x.reshape(x.shape[0], H, x.shape[1], -1),
+}
+MERGES = {  # (B, H, N, D) -> (B, N, …)
+    "columns": lambda x: x.transpose(1, 2),
+    "every H-th column": lambda x: x.permute(0, 2, 3, 1),
+    "tokens": lambda x: x,
+}
 
 slip = multi_head_attention.slips(attend)
-slip("split_along_the_sequence", "The split cuts the sequence, not the width: each head gets some tokens whole, in place of some columns of every token.", split="view")
-slip("merged_without_transpose", "The heads are merged in the order (H, N, D): tokens are mixed. Bring the axis of heads beside D before merging.", merge="view")
-slip("split_and_merged_along_the_sequence", "The heads cut the sequence and are put together the same way: the shapes agree, but each head sees other tokens.", split="view", merge="view")
-slip("heads_interleaved", "Head h takes every H-th column. It takes D columns side by side, h·D … (h+1)·D.", split="b n (d h) -> b h n d", merge="b h n d -> b n (d h)")
-slip("root_of_the_whole_width", "You divide by √E. Each score is a sum over one head's D = E / H.", width="all")
-slip("no_scale", "The scores are not divided by √D.", width="none")
-slip("over_heads", "You normalise over the heads. The weights of one query over its keys sum to 1.", dim=1)
-slip("over_queries", "You normalise over the queries. The weights of one query over its keys sum to 1.", dim=-2)
-slip("no_output_projection", "W_O is missing: the heads lie side by side, but nothing mixes them.", project=False)
+slip(
+    "split_by_tokens",
+    "The split cuts the sequence: a head gets some tokens whole, not D columns of each.",
+    split="tokens",
+)
+slip("merged_by_tokens", "The heads are merged before their axis is moved next to D: tokens are mixed.", merge="tokens")
+slip(
+    "split_and_merged_by_tokens",
+    "The heads cut the sequence, and are put together the same way: shapes agree, but each head sees other tokens.",
+    split="tokens",
+    merge="tokens",
+)
+slip(
+    "heads_interleaved",
+    "Head h takes every H-th column. It takes D columns side by side, h·D … (h+1)·D.",
+    split="every H-th column",
+    merge="every H-th column",
+)
+slip("root_of_the_whole_width", "You divide by √E. A score is a sum over one head's D = E / H.", width="E")
+slip("no_scale", "The scores are not divided by √D.", width="1")
+slip("over_heads", "You normalise over the heads. One query's weights over its keys sum to 1.", over=1)
+slip("over_queries", "You normalise over the queries. One query's weights over its keys sum to 1.", over=-2)
+slip("no_output_projection", "W_O is missing: the heads lie side by side, and nothing mixes them.", project=False)
 slip("keys_and_values_exchanged", "k is made with w_v, and v with w_k.", of_k="v", of_v="k")
 slip("one_matrix", "q, k and v are all made with w_q.", of_k="q", of_v="q")
 slip("mask_ignored", "The mask is not used.", hide="never")
 slip("mask_on_queries", "The mask lies on the axis of queries. It hides keys, the last axis.", hide="queries")
 slip("mask_inverted", "The mask is read the other way round. Here True means: may attend.", flip=True)
-slip("width_cut_off", "A head count that does not divide the width is not refused, and columns are lost. Raise a ValueError.", refuse=False)
+slip("width_cut_off", "A head count that does not divide E is not refused, and columns are lost.", refuse=False)
 
 
 @multi_head_attention.mistake
@@ -124,7 +143,8 @@ def in_one_piece(*args):
 def with_einsum_and_the_library(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     if w_q.shape[1] % num_heads:
         raise ValueError("num_heads must divide the width")
-    q, k, v = (torch.einsum("bne,ehd->bhnd", x, w.unflatten(1, (num_heads, -1))) for x, w in ((x_q, w_q), (x_kv, w_k), (x_kv, w_v)))
+    pairs = ((x_q, w_q), (x_kv, w_k), (x_kv, w_v))
+    q, k, v = (torch.einsum("bne,ehd->bhnd", x, w.unflatten(1, (num_heads, -1))) for x, w in pairs)
     out = F.scaled_dot_product_attention(q, k, v, mask)
     return torch.einsum("bhnd,hde->bne", out, w_o.unflatten(0, (num_heads, -1)))
 
@@ -133,11 +153,13 @@ def with_einsum_and_the_library(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=N
 def sum_over_heads(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     if w_q.shape[1] % num_heads:
         raise ValueError(f"{num_heads} heads do not divide {w_q.shape[1]}")
-    total = 0
-    for h, (a, b, c, o) in enumerate(zip(*(w.chunk(num_heads, 1) for w in (w_q, w_k, w_v)), w_o.chunk(num_heads), strict=True)):
-        scores = (x_q @ a) @ (x_kv @ b).mT / math.sqrt(a.shape[1])
-        hidden = mask is not None and ~mask[:, h % mask.shape[1]]
-        total = total + (scores.masked_fill(hidden, -math.inf) if mask is not None else scores).softmax(-1) @ (x_kv @ c) @ o
+    total, D = 0, w_q.shape[1] // num_heads
+    for h in range(num_heads):
+        a, b, c = (w[:, h * D : (h + 1) * D] for w in (w_q, w_k, w_v))
+        scores = (x_q @ a) @ (x_kv @ b).mT / math.sqrt(D)
+        if mask is not None:
+            scores = torch.where(mask[:, h % mask.shape[1]], scores, -math.inf)
+        total = total + scores.softmax(-1) @ (x_kv @ c) @ w_o[h * D : (h + 1) * D]
     return total
 
 
@@ -146,6 +168,7 @@ def the_librarys_module(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     if w_q.shape[1] % num_heads:
         raise ValueError("num_heads must divide the width")
     module = torch.nn.MultiheadAttention(x_q.shape[-1], num_heads, bias=False, batch_first=True, dtype=x_q.dtype)
-    module.in_proj_weight.data, module.out_proj.weight.data = torch.cat([w_q, w_k, w_v], 1).mT.contiguous(), w_o.mT.contiguous()
+    module.in_proj_weight.data = torch.cat([w_q, w_k, w_v], 1).mT.contiguous()
+    module.out_proj.weight.data = w_o.mT.contiguous()
     hidden = None if mask is None else ~mask.expand(-1, num_heads, x_q.shape[1], -1).flatten(0, 1)
     return module(x_q, x_kv, x_kv, attn_mask=hidden, need_weights=False)[0]

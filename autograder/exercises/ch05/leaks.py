@@ -10,28 +10,32 @@ from autograder.exercise import exercise
 
 @exercise("ch05", points={"catches": 3, "leaves in peace": 2}, returns="verdict", see="05-masking#writing-the-test")
 def leaks(attention):
-    """Whether output i of attention(q, k, v), all (B, H, N, D), changes with the query, key or value of a later position.
+    """Whether output i of attention(q, k, v), all (B, H, N, D), changes with a later query, key or value.
 
     In any row, head or batch item, by more than rounding.
     """
     tensors = inputs()
-    before, found = attention(*tensors), False
+    before = attention(*tensors)
     for j in range(1, before.shape[2]):
         for which in range(3):
             changed = [x.clone() for x in tensors]
             changed[which][:, :, j] += 3.0
-            after = attention(*changed)
-            found = found or not torch.allclose(before[:, :, :j], after[:, :, :j], rtol=0, atol=1e-6)
-    return found
+            if not torch.allclose(before[:, :, :j], attention(*changed)[:, :, :j], rtol=0, atol=1e-6):
+                return True
+    return False
 
 
 def inputs(B=2, H=2, N=6, D=4):
+    """q, k, v, the same at every call."""
     rng = torch.Generator().manual_seed(0)
     return [torch.randn(B, H, N, D, generator=rng) for _ in "qkv"]
 
 
-def attend(q, k, v, *, also=lambda i, j: i < 0, strength=1.0, head=slice(None), item=slice(None)):
-    """Causal, but that `strength` of the weights of some heads and batch items may see key j from row i where `also` says so."""
+EVERY = slice(None)
+
+
+def attend(q, k, v, *, also=lambda i, j: i < 0, strength=1.0, head=EVERY, item=EVERY):
+    """Causal; but `strength` of the weights of some heads and batch items see key j from row i where `also` says so."""
     i, j = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])
     causal, leaky = weights(q, k, j <= i), weights(q, k, (j <= i) | also(i, j))
     share = torch.zeros(*q.shape[:2], 1, 1)
@@ -65,7 +69,9 @@ CATCHES = {
 }
 IN_PEACE = {
     "causal": attend,
-    "a_window_of_three": lambda q, k, v: weights(q, k, (mask := torch.ones(q.shape[2], k.shape[2]).tril().bool()) & ~mask.tril(-3)) @ v,
+    "a_window_of_three": lambda q, k, v: (
+        weights(q, k, (m := torch.ones(len(q[0, 0]), len(k[0, 0])).tril() > 0) & ~m.tril(-3)) @ v
+    ),
     "the_library": lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True),
     "only_itself": lambda q, k, v: v + 0 * q,
     "running_mean": lambda q, k, v: v.cumsum(2) / torch.arange(1, v.shape[2] + 1)[:, None],
@@ -76,7 +82,13 @@ for property, plants in (("catches", CATCHES), ("leaves in peace", IN_PEACE)):
         leaks.plant(property, name, attention=attention)
 
 
-def probe(attention, *, change="qkv", positions=range(1, 6), rows=lambda j: slice(None, j), tolerance=1e-6, item=slice(None), head=slice(None)):
+VERDICTS = "Your test gives the verdicts of one that"  # booleans show no more
+
+
+def probe(
+    attention, *, change="qkv", positions=range(1, 6), rows=lambda j: slice(None, j), tolerance=1e-6,
+    item=EVERY, head=EVERY,
+):  # fmt: skip
     """One test with a knob for each slip."""
     tensors = dict(zip("qkv", inputs(), strict=True))
     before, found = attention(*tensors.values()), False
@@ -85,24 +97,25 @@ def probe(attention, *, change="qkv", positions=range(1, 6), rows=lambda j: slic
             changed = tensors[name].clone()
             changed[item, head, j] += 3.0
             after = attention(*(tensors | {name: changed}).values())
-            found = found or not torch.allclose(before[:, :, rows(j)], after[:, :, rows(j)], rtol=0, atol=tolerance)
+            same = torch.allclose(before[:, :, rows(j)], after[:, :, rows(j)], rtol=0, atol=tolerance)
+            found = found or not same
     return found
 
 
 slip = leaks.slips(probe)
-slip("only_the_last", "Your test gives the verdicts of one that changes only the last position: a leak among earlier ones goes by.", positions=[5])
-slip("only_position_1", "Your test gives the verdicts of one that changes only position 1: a leak from later ones goes by.", positions=[1])
-slip("only_the_row_before", "Your test gives the verdicts of one that looks only at the row just before the change: a leak over several positions goes by.", rows=lambda j: slice(j - 1, j))
-slip("only_the_first_row", "Your test gives the verdicts of one that looks only at the first row.", rows=lambda j: slice(0, 1))
-slip("every_row", "Your test gives the verdicts of one that compares all rows: those from the change on may differ, and do in every right attention.", rows=lambda j: slice(None))
-slip("rows_after", "Your test gives the verdicts of one that compares the rows from the change on. Those may differ; those before may not.", rows=lambda j: slice(j, None))
-slip("only_queries", "Your test gives the verdicts of one that changes queries alone: a leak through keys or values goes by.", change="q")
-slip("only_keys", "Your test gives the verdicts of one that changes keys alone: a leak through queries or values goes by.", change="k")
-slip("only_values", "Your test gives the verdicts of one that changes values alone: a leak through queries or keys goes by.", change="v")
-slip("no_queries", "Your test gives the verdicts of one that changes keys and values but no queries: a leak through queries goes by.", change="kv")
-slip("too_tolerant", "Your test gives the verdicts of one with a large tolerance. A faint leak is a leak.", tolerance=0.05)
-slip("one_item", "Your test gives the verdicts of one that changes a single batch item.", item=0)
-slip("one_head", "Your test gives the verdicts of one that changes a single head.", head=0)
+slip("only_the_last", f"{VERDICTS} changes only the last position: leaks among earlier ones go by.", positions=[5])
+slip("only_position_1", f"{VERDICTS} changes only position 1: leaks from later ones go by.", positions=[1])
+slip("only_the_row_before", f"{VERDICTS} looks only at the row before the change.", rows=lambda j: slice(j - 1, j))
+slip("only_the_first_row", f"{VERDICTS} looks only at the first row.", rows=lambda j: slice(0, 1))
+slip("every_row", f"{VERDICTS} compares all rows: from the change on they may differ.", rows=lambda j: slice(None))
+slip("rows_after", f"{VERDICTS} compares rows from the change on. Those may differ.", rows=lambda j: slice(j, None))
+slip("only_queries", f"{VERDICTS} changes queries alone: leaks through keys or values go by.", change="q")
+slip("only_keys", f"{VERDICTS} changes keys alone: leaks through queries or values go by.", change="k")
+slip("only_values", f"{VERDICTS} changes values alone: leaks through queries or keys go by.", change="v")
+slip("no_queries", f"{VERDICTS} changes keys and values, no queries: leaks through queries go by.", change="kv")
+slip("too_tolerant", f"{VERDICTS} has a large tolerance. A faint leak is a leak.", tolerance=0.05)
+slip("one_item", f"{VERDICTS} changes a single batch item.", item=0)
+slip("one_head", f"{VERDICTS} changes a single head.", head=0)
 
 
 @leaks.mistake

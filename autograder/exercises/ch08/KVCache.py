@@ -80,13 +80,19 @@ class Buffers:
 
 
 slip = KVCache.slips(Buffers)
-slip("offset_not_advanced", "The offset is not advanced: every append overwrites the one before, and only the newest positions come back.", advance=False)
+slip(
+    "offset_not_advanced",
+    "The offset is not advanced: every append overwrites the one before, and only the newest positions come back.",
+    advance=False,
+)
 slip("newest_left_out", "The position just appended is not among those returned.", after=-1)
 slip("oldest_left_out", "The first position is not among those returned.", before=1)
 slip("put_in_front", "New positions go in front of the old ones. They belong behind them.", front=True)
 slip("exchanged", "Keys and values are exchanged.", exchange=True)
 slip("one_buffer_for_both", "Keys and values are written to the same buffer.", alias=True)
-slip("room_for_more", "The cache holds more bytes than B · Hkv · S · D numbers for keys and as many for values.", wide=2)
+slip(
+    "room_for_more", "The cache holds more bytes than B · Hkv · S · D numbers for keys and as many for values.", wide=2
+)
 
 
 @KVCache.right

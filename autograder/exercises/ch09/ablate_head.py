@@ -48,7 +48,13 @@ def planted(draw, layers=3, H=3, E=10, D=4, V=11):
 
 def asked(draw, how):
     B, N = draw.sizes("B N")
-    return {"model": planted(draw), "tokens": draw.integers(0, 11, B, N), "layer": draw.choice((0, 1)), "head": draw.choice((1, 2)), "how": how}
+    return {
+        "model": planted(draw),
+        "tokens": draw.integers(0, 11, B, N),
+        "layer": draw.choice((0, 1)),
+        "head": draw.choice((1, 2)),
+        "how": how,
+    }
 
 
 @ablate_head.case("zero")
@@ -77,15 +83,37 @@ def ablate(model, tokens, layer, head, how, *, layers="this", axis=1, over=(0, 2
 
 
 slip = ablate_head.slips(ablate)
-slip("zero_for_mean", "The head is set to zero, whatever is asked. With how = 'mean' it is set to its mean.", always="zero")
-slip("mean_for_zero", "The head is set to its mean, whatever is asked. With how = 'zero' it is set to zero.", always="mean")
+slip(
+    "zero_for_mean",
+    "The head is set to zero, whatever is asked. With how = 'mean' it is set to its mean.",
+    always="zero",
+)
+slip(
+    "mean_for_zero",
+    "The head is set to its mean, whatever is asked. With how = 'zero' it is set to zero.",
+    always="mean",
+)
 slip("every_layer", "The head is taken away in every layer. Take it away in one.", layers="all")
 slip("positions_for_heads", "A position is taken away, not a head: heads are axis 1 of (B, H, N, D).", axis=2)
 slip("counted_from_one", "The head before the wanted one is taken away: heads are counted from 0.", shift=-1)
-slip("mean_of_each_item", "The mean is taken over positions for each batch item alone. Take one mean over batch and positions.", over=(2,))
-slip("mean_of_each_position", "The mean is taken over the batch for each position alone. Take one mean over batch and positions.", over=(0,))
-slip("mean_of_each_vector", "The mean is taken over the head's components too. It is a vector of D means over batch and positions.", over=(0, 2, 3))
-slip("mean_of_all_heads", "The mean is taken over all heads. Take the mean of the head that is removed.", over=(0, 1, 2))
+slip(
+    "mean_of_each_item",
+    "The mean is taken over positions for each batch item alone. Take one mean over batch and positions.",
+    over=(2,),
+)
+slip(
+    "mean_of_each_position",
+    "The mean is taken over the batch for each position alone. Take one mean over batch and positions.",
+    over=(0,),
+)
+slip(
+    "mean_of_each_vector",
+    "The mean is taken over the head's components too. It is a vector of D means over batch and positions.",
+    over=(0, 2, 3),
+)
+slip(
+    "mean_of_all_heads", "The mean is taken over all heads. Take the mean of the head that is removed.", over=(0, 1, 2)
+)
 
 
 @ablate_head.mistake

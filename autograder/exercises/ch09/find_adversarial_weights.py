@@ -60,7 +60,7 @@ def twins_apart(draw):
 
 @find_adversarial_weights.mistake
 def too_similar(weights, v, w_out, epsilon):
-    """The weights are too near the given ones: look for a divergence of at least 0.5 nats; it is the prediction that may
+    """The weights are too near the given ones: find some at least 0.5 nats away. It is the prediction that may
     move by no more than epsilon, not the weights."""
     return weights.clone()
 

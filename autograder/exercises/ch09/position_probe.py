@@ -1,7 +1,5 @@
 """Where in a long context is a fact found? A probe for any callable that answers; here the judge plants the readers."""
 
-from functools import partial
-
 import re
 
 from autograder.exercise import exercise
@@ -9,7 +7,7 @@ from autograder.exercise import exercise
 
 @exercise("ch09", points={"finds": 2, "misses": 2}, returns="found", see="09-reading-attention#a-position-probe")
 def position_probe(answer, fact, question, distractors, positions):
-    """For each position p, whether answer(prompt) contains the fact's value when its sentence stands behind p distractors.
+    """For each position p, whether answer(prompt) has the fact's value when its sentence stands behind p distractors.
 
     fact: (sentence, value), as ("The code of the red door is 4417.", "4417"). The prompt holds the distractors in order
     with the sentence among them, and at last the question, each on a line of its own. Case does not count.
@@ -28,7 +26,12 @@ def reader(sees, says="It is {}."):
     def answer(prompt):
         *lines, question = prompt.split("\n")
         seen = [line for i, line in enumerate(lines) if sees(i, lines)]
-        found = [word for line in seen for word in line.rstrip(".").split() if word.isupper() and "code" in line and "red" in question]
+        found = [
+            word
+            for line in seen
+            for word in line.rstrip(".").split()
+            if word.isupper() and "code" in line and "red" in question
+        ]
         return says.format(found[0]) if found else "I do not know."
 
     return answer
@@ -50,13 +53,18 @@ READERS = {
         "wants_eight_lines": reader(lambda i, lines: len(lines) == 8),
         "wants_the_question_last": reader(lambda i, lines: not any(line.endswith("?") for line in lines)),
         "reads_what_is_said_once": reader(lambda i, lines: lines.count(lines[i]) == 1),
-        "wants_order": reader(lambda i, lines: [x for x in lines if "box" in x] == sorted(x for x in lines if "box" in x)),
+        "wants_order": reader(
+            lambda i, lines: [x for x in lines if "box" in x] == sorted(x for x in lines if "box" in x)
+        ),
     },
 }
 ASKED = {
     "fact": ("The code of the red door is KESTREL.", "KESTREL"),
     "question": "What is the code of the red door?",
-    "distractors": [f"There is a {thing} in box {n}." for n, thing in enumerate(("bell", "rope", "lamp", "coin", "shoe", "drum", "ring"), 1)],
+    "distractors": [
+        f"There is a {thing} in box {n}."
+        for n, thing in enumerate(("bell", "rope", "lamp", "coin", "shoe", "drum", "ring"), 1)
+    ],
     "positions": [5, 0, 7, 2, 4],  # in no order: the answers come in the order asked
 }
 for property, readers in READERS.items():
@@ -64,7 +72,24 @@ for property, readers in READERS.items():
         position_probe.plant(property, name, answer=answer, **ASKED)
 
 
-def probe(answer, fact, question, distractors, positions, *, join="\n", value=1, shift=0, order=list, lower=True, ask="last", same=None, fill=True, after=True, twice=False):
+def probe(
+    answer,
+    fact,
+    question,
+    distractors,
+    positions,
+    *,
+    join="\n",
+    value=1,
+    shift=0,
+    order=list,
+    lower=True,
+    ask="last",
+    same=None,
+    fill=True,
+    after=True,
+    twice=False,
+):
     """One probe with a knob for each slip."""
     found = []
     for p in order(positions):
@@ -77,12 +102,20 @@ def probe(answer, fact, question, distractors, positions, *, join="\n", value=1,
 
 
 slip = position_probe.slips(probe)
-slip("whole_sentence_wanted", "Your probe looks for the whole sentence in the reply. “It is KESTREL.” has the value, and is right.", value=0)
+slip(
+    "whole_sentence_wanted",
+    "Your probe looks for the whole sentence in the reply. “It is KESTREL.” has the value, and is right.",
+    value=0,
+)
 slip("case_counts", "Your probe misses a reply that has the value in small letters.", lower=False)
 slip("one_place_for_all", "Your probe puts the fact at the same place for every position.", same=0)
 slip("one_too_far", "Your probe puts the fact behind one distractor too many.", shift=1)
 slip("one_too_near", "Your probe puts the fact behind one distractor too few.", shift=-1)
-slip("sorted_positions", "Your probe's results come in the order of the sorted positions. They come in the order asked.", order=sorted)
+slip(
+    "sorted_positions",
+    "Your probe's results come in the order of the sorted positions. They come in the order asked.",
+    order=sorted,
+)
 slip("question_first", "Your probe asks before the context. The question comes last.", ask="first")
 slip("no_distractors", "Your probe leaves the distractors out.", fill=False)
 slip("nothing_behind", "Your probe leaves out the distractors behind the fact.", after=False)

@@ -126,5 +126,7 @@ def two_passes(x):
 @row_softmax.right
 def rows_by_the_four(x):
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    many_rows_kernel[(triton.cdiv(len(x), 4),)](x, out, x.stride(0), *x.shape, ROWS=4, BLOCK=triton.next_power_of_2(x.shape[1]))
+    many_rows_kernel[(triton.cdiv(len(x), 4),)](
+        x, out, x.stride(0), *x.shape, ROWS=4, BLOCK=triton.next_power_of_2(x.shape[1])
+    )
     return out
