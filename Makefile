@@ -12,7 +12,7 @@ help:  ## this list
 
 course: .venv/course-installed  ## install, write the notebooks, build the book, grade a demonstration class
 	@$(BIN)/python -m autograder notebooks
-	@$(STEP) "Building the book" _build/book.log $(BIN)/jupyter-book build . -W -n --keep-going
+	@$(STEP) "Building the book" _build/book.log $(BIN)/jupyter-book build . --all -W -n --keep-going
 	@$(BIN)/python -m autograder demo
 	@echo "The book is ready: open $(CURDIR)/_build/html/index.html in a browser."
 
