@@ -9,7 +9,7 @@ import hmac
 
 from .boxed import Boxed, Worker
 from .cohort import UNWRITTEN
-from .judge import judge
+from .judging import judge
 
 
 def examine(notebook: dict, student: str, secret: bytes) -> dict:

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
-from .exercise import turned
-from .trial import Expected, is_real
-
-ROUGHLY = 16  # tolerances of the reference: one run of a pair that lies further away rules it out
+from .exercise import Answer, turned
+from .trial import is_real
 
 
 @dataclass(frozen=True)
@@ -49,32 +47,18 @@ def two_at_once(exercise, rows):
 
 
 def together(exercise, pair, rows):
-    both = turned(exercise.variant, pair[0].knobs | pair[1].knobs)
-    return all(near(row.trial, row.seen, both) for row in rows) and all(same(row.trial, row.seen, both) for row in rows)
-
-
-def near(trial, seen, answer):
-    """One run, to rule out most pairs cheaply."""
-    theirs, tolerance = trial.see(answer), trial.reference.tolerance
-    if len(theirs.outputs) != len(tolerance):
-        return seen.error == theirs.error
-    return trial.gap(seen, Expected(theirs, tolerance)) <= ROUGHLY
-
-
-def same(trial, seen, answer):
-    theirs = trial.expect(answer)
-    return trial.within(seen) == trial.within(theirs.seen) and trial.gap(seen, theirs) <= 1
+    knobs = pair[0].knobs | pair[1].knobs
+    both = Answer(f"{pair[0].name} + {pair[1].name}", turned(exercise.variant, knobs), knobs=knobs)
+    return fits(both, rows)
 
 
 def by_property(exercise, rows):
     """Several mistakes at once: one of them may rule a property alone."""
     found = []
     for name in dict.fromkeys(row.trial.case.property for row in rows if not row.ok):
-        mine = tuple(row for row in rows if row.trial.case.property == name)
-        alone = (
-            [m for m in exercise.mistakes if fits(m, mine)] if telling(exercise, tuple(r.trial for r in mine)) else []
-        )
-        if len(alone) == 1:
+        mine = [row for row in rows if row.trial.case.property == name]
+        alone = [mistake for mistake in exercise.mistakes if fits(mistake, mine)]
+        if len(alone) == 1 and telling(exercise, tuple(row.trial for row in mine)):  # the dear question last
             found.append(Cause((alone[0],), name))
     return found
 

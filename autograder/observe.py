@@ -94,6 +94,8 @@ def copied(x, dtype):
 
 def used(answer, look, made):
     """The function to call: the answer, or the driver of a class that notes every object made."""
+    if not callable(answer):
+        raise TypeError(f"the answer is {type(answer).__name__}, not a function: hand over its name, without brackets")
     if not look.drive:
         return answer
 

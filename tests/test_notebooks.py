@@ -15,7 +15,7 @@ from traitlets.config import Config
 
 from autograder import notebooks
 from autograder.exercises import get
-from autograder.judge import judge
+from autograder.judging import judge
 
 ROOT = notebooks.ROOT
 SOURCES = sorted((ROOT / "solutions").glob("*.py"))

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .judge import judge
+from .judging import judge
 from .report import shell
 
 
