@@ -2,8 +2,8 @@
 
 A frame is 4 bytes (the header's length), the header {"call" | "return" | "raise": value}, and the bytes of the tensors
 in the order in which the header names them. A value is plain JSON, or an object with one key that says what it is:
-"tuple", "dict", "float" (NaN and infinities), "tensor" ([dtype, shape, order of axes in memory, bytes]) or "function"
-(a number under which the other side may call it back).
+"tuple", "dict", "float" (NaN and infinities), "tensor" ([dtype, shape, strides, number of bytes], the bytes in row-major
+order) or "function" (a number under which the other side may call it back).
 
 The other side is not trusted: the reader decides how much it reads, and whatever is malformed raises BadFrame.
 """
@@ -230,36 +230,35 @@ class Reader:
                 return {text(k): self.unpack(x, depth + 1) for k, x in values.items()}
             case {"float": "nan" | "inf" | "-inf" as name, **rest} if not rest:
                 return float(name)
-            case {"tensor": [str() as dtype, list() as shape, list() as order, int() as size], **rest} if not rest:
-                return self.tensor(dtype, shape, order, size)
+            case {"tensor": [str() as dtype, list() as shape, list() as strides, int() as size], **rest} if not rest:
+                return self.tensor(dtype, shape, strides, size)
             case {"function": int() as number, **rest} if not rest and not isinstance(number, bool):
                 return Lent(self.peer, number)
         raise BadFrame(f"a value that is none of those known: {str(value)[:60]}")
 
-    def tensor(self, dtype, shape, order, size):
+    def tensor(self, dtype, shape, strides, size):
         if dtype not in DTYPES:
             raise BadFrame(f"a tensor of dtype {dtype[:40]!r}")
         sizes = all(type(n) is int and n >= 0 for n in shape)
         if len(shape) > AXES or not sizes or prod(n or 1 for n in shape) > PAYLOAD:
             raise BadFrame(f"a tensor of shape {str(shape)[:60]}")
-        if not all(type(i) is int for i in order) or sorted(order) != list(range(len(shape))):
-            raise BadFrame(f"axes of a tensor in the order {str(order)[:60]}")
+        span = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=False) if type(stride) is int)
+        if len(strides) != len(shape) or not all(type(x) is int and x >= 0 for x in strides) or span > PAYLOAD:
+            raise BadFrame(f"a tensor of strides {str(strides)[:60]}")
         if size != prod(shape) * DTYPES[dtype].itemsize:
             raise BadFrame(f"{size} bytes for a tensor of dtype {dtype} and shape {shape}")
         if size > self.left:
             raise BadFrame(f"tensors of more bytes than are read, the last of shape {shape}")
         self.left -= size
-        return self.filled(DTYPES[dtype], shape, order, size)
+        return self.filled(DTYPES[dtype], shape, strides, size)
 
-    def filled(self, dtype, shape, order, size):
-        in_memory = [shape[axis] for axis in order]
+    def filled(self, dtype, shape, strides, size):
         if not size:
             return torch.empty(shape, dtype=dtype)
         data = self.peer.channel.read(size)
         if dtype == torch.bool and max(data) > 1:
             raise BadFrame("a boolean tensor with a byte that is neither 0 nor 1")
-        back = [order.index(axis) for axis in range(len(shape))]
-        return torch.frombuffer(data, dtype=dtype).reshape(in_memory).permute(back)
+        return laid_out(torch.frombuffer(data, dtype=dtype).reshape(shape), strides)
 
 
 class Lent:
@@ -310,16 +309,25 @@ def pack(value, tensors, lend, depth=0):
 
 
 def described(t, tensors):
-    """dtype, shape, order of axes in memory and bytes; so a transposed tensor arrives transposed."""
+    """dtype, shape, strides and bytes; a transposed tensor or a slice arrives as one, for a kernel may depend on it."""
     t = t.detach().cpu()
     name = str(t.dtype).removeprefix("torch.")
     if name not in DTYPES or t.layout != torch.strided:
         raise TypeError(f"a tensor of dtype {name} and layout {t.layout} cannot be sent")
-    order = sorted(range(t.ndim), key=t.stride, reverse=True)
-    if not t.permute(order).is_contiguous():  # a slice or an expansion: sent as its copy would lie in memory
-        order = list(range(t.ndim))
-    tensors.append(t.permute(order).contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return [name, list(t.shape), order, len(tensors[-1])]
+    strides = list(t.stride()) if min(t.stride(), default=1) > 0 else list(t.contiguous().stride())
+    tensors.append(t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return [name, list(t.shape), strides, len(tensors[-1])]
+
+
+def laid_out(t, strides):
+    """The same values with these strides in memory of its own."""
+    if t.stride() == tuple(strides):
+        return t
+    span = 1 + sum((n - 1) * stride for n, stride in zip(t.shape, strides, strict=True))
+    try:
+        return torch.zeros(span, dtype=t.dtype).as_strided(t.shape, strides).copy_(t)
+    except RuntimeError:
+        raise BadFrame(f"a tensor of shape {list(t.shape)} whose entries overlap, with strides {strides}") from None
 
 
 def parsed(header):
