@@ -88,7 +88,7 @@ class Judge(NbGraderPreprocessor):
 
 
 def remark(found):
-    """A cell at the top of the feedback that says how the submission was taken; a comment, since names may hold HTML."""
+    """A cell at the top of the feedback: how the submission was taken. A comment, since file names may hold HTML."""
     notes = [*found["notes"], *filter(None, [found["examined"]["stopped"]])]
     lines = [f"# {line}" for note in notes for line in textwrap.wrap(note, 100)]
     return [nbformat.v4.new_code_cell("\n".join(["# About this submission", *lines]), id="remark")] if lines else []
@@ -212,12 +212,23 @@ def students(app, assignment, student):
         raise ValueError(f"There is no submission of {student!r}: the folder {place} does not exist.")
     if student is not None:
         return [student], []
-    with opened(app) as gradebook:
-        missing = sorted({entry.id for entry in gradebook.students} - set(submitted))
+    missing = sorted(known(app) - set(submitted))
     if not submitted and not missing:
         place = Path(app.coursedir.submitted_directory) / "STUDENT" / assignment
         raise ValueError(f"Nobody has handed in {assignment}: put each student's notebook into {place}.")
     return submitted, missing
+
+
+def known(app):
+    """The students in the gradebook; none where there is no gradebook yet."""
+    if not gradebook_file(app).exists():
+        return set()
+    with opened(app) as gradebook:
+        return {student.id for student in gradebook.students}
+
+
+def gradebook_file(app):
+    return Path(app.coursedir.db_url.removeprefix("sqlite:///"))
 
 
 def handed_in(app, assignment):
@@ -247,14 +258,13 @@ def prepare(app, assignment):
 @contextmanager
 def opened(app):
     """The gradebook, found writable before anything depends on it."""
-    path = app.coursedir.db_url.removeprefix("sqlite:///")
     try:
         gradebook = Gradebook(app.coursedir.db_url, app.coursedir.course_id)
         gradebook.db.execute(text("BEGIN IMMEDIATE"))
         gradebook.db.rollback()
     except (SQLAlchemyError, OSError) as problem:
         reason = getattr(problem, "orig", None) or problem
-        raise ValueError(f"The gradebook {path} cannot be written ({reason}).") from None
+        raise ValueError(f"The gradebook {gradebook_file(app)} cannot be written ({reason}).") from None
     with gradebook:
         yield gradebook
 

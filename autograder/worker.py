@@ -113,6 +113,10 @@ def shell(notebook):
         displayhook_class = Values
         compiler_class = Files
 
+        def _tee(self, channel):
+            """IPython 9 keeps a second copy of all output in its history: without end, and twenty times slower."""
+            return contextlib.nullcontext()
+
         def enable_gui(self, gui=None):
             """%matplotlib asks for it; there is no screen."""
 

@@ -92,7 +92,7 @@ def test_nothing_of_the_course_is_there_but_a_stub(shared):
         "ch02/project_qkv: the grader will answer.\n"
     )
     for line in (
-        "import autograder.judge",
+        "import autograder.judging",
         "from autograder import judge",
         "import autograder.exercises",
         "import tests",
@@ -117,7 +117,8 @@ def test_standard_streams_are_not_the_wire(shared):
 
 def test_it_is_observed_as_in_the_notebook(shared):
     shared.run(
-        "import torch\ndef double(x):\n    print('noise')\n    return 2 * x, x.sum()\ndef wrong(x): raise ValueError('no')"
+        "import torch\ndef wrong(x): raise ValueError('no')\n"
+        "def double(x):\n    print('noise')\n    return 2 * x, x.sum()"
     )
     seen = shared.observe("double", {"x": torch.ones(2, dtype=torch.bfloat16)}, Look())
     assert [t.tolist() for t in seen.outputs] == [[2, 2], 2] and seen.kinds == ("bfloat16", "bfloat16")
@@ -169,7 +170,8 @@ DEADLY = {
     "is killed": ("import os\ndef f(x): os.kill(os.getpid(), 9)", "SIGKILL"),
     "crashes": ("import ctypes\ndef f(x): ctypes.string_at(0)", "SIGSEGV"),
     "writes junk to every descriptor": (
-        "import os\ndef f(x):\n    for n in range(3, 30):\n        try: os.write(n, b'\\xff' * 99)\n        except OSError: pass",
+        "import os, contextlib\ndef f(x):\n    for n in range(3, 30):\n"
+        "        with contextlib.suppress(OSError): os.write(n, b'\\xff' * 99)",
         "it sent a header",
     ),
     "closes every descriptor": ("import os\ndef f(x): os.closerange(3, 30)", "ended"),

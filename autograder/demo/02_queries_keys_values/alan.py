@@ -1,4 +1,4 @@
-"""Divides the scores by D instead of its root; the rest is right."""
+"""Normalises over the queries instead of the keys; the rest is right."""
 
 import math
 
@@ -14,11 +14,11 @@ def dot_product_variance(q, k):
 
 
 def scaled_dot_product_attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / q.shape[-1]  # (B, H, N, S)
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B, H, N, S)
     if mask is None:
-        weights = scores.softmax(-1)
+        weights = scores.softmax(-2)
     else:
-        weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(~mask, 0)
+        weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-2).masked_fill(~mask, 0)
     return weights @ v, weights
 
 
