@@ -2,8 +2,8 @@
 
 A frame is 4 bytes (the header's length), the header {"call" | "return" | "raise": value}, and the bytes of the tensors
 in the order in which the header names them. A value is plain JSON, or an object with one key that says what it is:
-"tuple", "dict", "float" (NaN and infinities), "tensor" ([dtype, shape, strides, number of bytes], the bytes in row-major
-order) or "function" (a number under which the other side may call it back).
+"tuple", "dict", "float" (NaN and infinities), "tensor" ([dtype, shape, strides, size], the bytes in row-major order) or
+"function" (a number under which the other side may call it back).
 
 The other side is not trusted: the reader decides how much it reads, and whatever is malformed raises BadFrame.
 """

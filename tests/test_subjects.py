@@ -1,4 +1,4 @@
-"""The judge gives the same report wherever an answer lives: in this process, or in a worker that knows nothing of us."""
+"""The judge gives one report wherever an answer lives: in this process, or in a worker that knows nothing of us."""
 
 import pytest
 
