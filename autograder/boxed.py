@@ -25,7 +25,11 @@ def check(name, answer):
     """Says nothing about the answer: the grader asks it, from outside, on inputs of its own."""
     print(f"{name}: the grader will answer.")
 '''
-START = "import sys; sys.path.insert(0, sys.argv[1]); from autograder.worker import main; main()"
+ROOT = Path(__file__).resolve().parent.parent  # on a worker's path where the course is installed from its folder
+START = (
+    "import os, sys; sys.path[:] = [sys.argv[1], *(p for p in sys.path if os.path.realpath(p) != sys.argv[2])]; "
+    "from autograder.worker import main; main()"
+)
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "SYSTEMROOT")
 
 START_SECONDS = 120.0  # for a worker to import torch, on a busy machine
@@ -58,7 +62,7 @@ class Worker:
         furnish(self.folder)
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", START, str(self.folder)],
+                [sys.executable, "-I", "-B", "-c", START, str(self.folder), str(ROOT)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
                 cwd=self.folder / "work", env=environment(self.folder), start_new_session=True,
             )  # fmt: skip
