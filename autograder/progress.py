@@ -1,32 +1,44 @@
-"""How far something is: one line redrawn in place on a terminal, every tenth on a line of its own elsewhere."""
+"""How far something is: one line that moves on a terminal, a line now and then elsewhere."""
 
 import sys
+import threading
 import time
+
+TERMINAL, ELSEWHERE = 0.5, 10.0  # seconds between two lines
 
 
 class Progress:
-    def __init__(self, title, total, stream=None):
-        self.title, self.total, self.done = title, total, 0
-        self.stream = stream or sys.stderr
-        self.began, self.shown = time.monotonic(), -1
+    """A context; `step` says that one more is done. A clock runs in between, so that nothing seems to stand still."""
+
+    def __init__(self, title, total):
+        self.title, self.total, self.done, self.note = title, total, 0, ""
+        self.began, self.over = time.monotonic(), threading.Event()
+        self.moving = sys.stderr.isatty()
 
     def __enter__(self):
         self.show()
+        self.clock = threading.Thread(target=self.run, daemon=True)
+        self.clock.start()
         return self
 
-    def step(self, note=""):
-        self.done += 1
-        self.show(note)
+    def run(self):
+        while not self.over.wait(TERMINAL if self.moving else ELSEWHERE):
+            self.show()
 
-    def show(self, note=""):
-        tenths = 10 * self.done // max(1, self.total)
-        line = f"{self.title}: {self.done} of {self.total}, {time.monotonic() - self.began:.0f} s {note}"
-        if self.stream.isatty():
-            print(f"\r{line[:79]:79}", end="", file=self.stream, flush=True)
-        elif tenths != self.shown:
-            print(line.rstrip(), file=self.stream, flush=True)
-        self.shown = tenths
+    def step(self, note=""):
+        self.done, self.note = self.done + 1, note
+        if self.moving:
+            self.show()
+
+    def show(self):
+        line = f"{self.title}: {self.done} of {self.total}, {time.monotonic() - self.began:.0f} s  {self.note}".rstrip()
+        print(
+            f"\r{line[:79]:79}" if self.moving else line, end="" if self.moving else "\n", file=sys.stderr, flush=True
+        )
 
     def __exit__(self, *_):
-        if self.stream.isatty():
-            print(file=self.stream)
+        self.over.set()
+        self.clock.join()
+        self.show()
+        if self.moving:
+            print(file=sys.stderr)
