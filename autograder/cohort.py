@@ -70,8 +70,12 @@ def record(assignment, student, verdict, reason, points=0.0, max_points=0.0, pen
     return row
 
 
+def verdict(assignment, student):
+    return json.loads((data() / "verdicts" / assignment / f"{student}.json").read_text("utf-8"))
+
+
 def verdicts() -> list:
-    return [json.loads(path.read_text("utf-8")) for path in sorted((data() / "verdicts").glob("*/*.json"))]
+    return [verdict(path.parent.name, path.stem) for path in sorted((data() / "verdicts").glob("*/*.json"))]
 
 
 def conclusion(verdict, notes, examined):

@@ -11,7 +11,7 @@ import os
 import textwrap
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import nbformat
@@ -151,17 +151,21 @@ def grades(as_json: bool) -> int:
     """Every verdict there is, with the marks as they now stand in the gradebook; and what was never graded."""
     with course() as app:
         rows = {(row["assignment"], row["student"]): row for row in cohort.verdicts()}
-        with opened(app) as gradebook:
-            for assignment in cohort.assignments():
-                for name in handed_in(app, assignment):
-                    ungraded = {"student": name, "assignment": assignment, **worth(assignment)}
-                    rest = {"points": 0.0, "pending_points": 0.0, "verdict": "ungraded", "reason": "not graded yet"}
-                    row = rows.setdefault((assignment, name), ungraded | rest)
-                    if row["verdict"] not in ("missing", "ungraded"):
-                        row |= marked(gradebook, assignment, name)
+        for assignment in cohort.assignments():
+            for name in handed_in(app, assignment):
+                rows.setdefault((assignment, name), ungraded(assignment, name))
+        with opened(app) if gradebook_file(app).exists() else nullcontext() as gradebook:
+            for (assignment, name), row in rows.items():
+                with suppress(MissingEntry):
+                    row |= marked(gradebook, assignment, name) if gradebook else {}
     ordered = [rows[key] for key in sorted(rows)]
     print(json.dumps(ordered, indent=1, ensure_ascii=False) if as_json else sheets(ordered))
     return 0
+
+
+def ungraded(assignment, name):
+    row = {"student": name, "assignment": assignment, "points": 0.0, **worth(assignment), "pending_points": 0.0}
+    return row | {"verdict": "ungraded", "reason": "not graded yet"}
 
 
 def sheets(rows):
@@ -312,7 +316,7 @@ def grade_one(app, assignment, name):
         return cohort.record(assignment, name, "failed", f"the grader failed: {heard.last}", **worth(assignment))
     finally:
         app.log.removeHandler(heard)
-    return next(row for row in cohort.verdicts() if (row["assignment"], row["student"]) == (assignment, name))
+    return cohort.verdict(assignment, name)
 
 
 class Heard(logging.Handler):

@@ -22,26 +22,28 @@ class Submission:
 
 def read(folder: Path, name: str) -> Submission:
     """The submission of the notebook NAME.ipynb in `folder`."""
-    path, notes = find(folder, f"{name}.ipynb")
-    if path is None:
-        return Submission(
-            None, [f"there is no notebook in the folder; the released {name}.ipynb was graded"], "missing"
-        )
     try:
+        path, notes = find(folder, f"{name}.ipynb")
+        if path is None:
+            return Submission(None, [f"{notes[0]}; the released one was graded"], "missing")
         text, more = decoded(path)
         return Submission(cells(json.loads(text)), notes + more)
     except (OSError, ValueError, RecursionError) as problem:
-        reason = f"{path.name} is not a notebook that can be read ({first_line(problem)})"
-        return Submission(None, [*notes, f"{reason}; the released one was graded"], "unreadable")
+        reason = f"{name}.ipynb is not a notebook that can be read ({first_line(problem)})"
+        return Submission(None, [f"{reason}; the released one was graded"], "unreadable")
 
 
 def find(folder, name):
-    """The notebook of that name, or the only one there is."""
-    notebooks = sorted(path for path in folder.glob("*.ipynb") if is_file(path)) if folder.is_dir() else []
+    """The notebook of that name, or the only one there is, and a note."""
+    notebooks = sorted(path for path in folder.glob("*.ipynb") if is_file(path))
     exact = [path for path in notebooks if path.name == name]
-    if exact or len(notebooks) != 1:
-        return (exact or [None])[0], []
-    return notebooks[0], [f"{notebooks[0].name} was taken as {name}"]
+    if exact:
+        return exact[0], []
+    if len(notebooks) == 1:
+        return notebooks[0], [f"{printable(notebooks[0].name)} was taken as {name}"]
+    if notebooks:
+        return None, [f"there are {len(notebooks)} notebooks in the folder, none of them {name}"]
+    return None, ["there is no notebook in the folder"]
 
 
 def is_file(path):
@@ -100,6 +102,11 @@ def listed(value):
 def clean(text):
     """JSON can spell halves of characters, which no file can hold."""
     return text.encode("utf-8", "replace").decode()
+
+
+def printable(name):
+    """A file's name as a terminal may show it."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def first_line(problem):

@@ -178,6 +178,20 @@ def test_grading_again_gives_the_same_and_one_student_can_be_graded(ours):
     assert marks(data) == before
 
 
+def test_the_demonstration_says_where_feedback_lies_and_what_differs(tmp_path, monkeypatch, capsys):
+    for name in ("ada.py", "kurt.py"):
+        shutil.copy(demo.STUDENTS / name, tmp_path)
+    (tmp_path / "expected.json").write_text(json.dumps({"ada": EXPECTED["ada"], "kurt": {"points": 3, "reason": ""}}))
+    monkeypatch.setattr(demo, "STUDENTS", tmp_path)
+    monkeypatch.setattr(demo, "DATA", tmp_path / "class")
+    monkeypatch.setenv("COURSE_DATA", "")
+    assert demo.main() == 1
+    shown = capsys.readouterr().out
+    assert "kurt should get 3" in shown and "ada should" not in shown
+    page = tmp_path / "class" / "feedback" / "ada" / ASSIGNMENT / f"{ASSIGNMENT}.html"
+    assert page.exists() and str(page).replace("/ada/", "/STUDENT/") in shown
+
+
 def test_the_secret_is_the_owners_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
     made = cohort.secret()
@@ -262,6 +276,12 @@ def test_the_class_folder_cannot_be_made(tmp_path):
         here(tmp_path / "file" / "class", "grade", ASSIGNMENT)
     failed = run(tmp_path / "file" / "class", "nbgrader", "autograde", ASSIGNMENT)
     assert failed.returncode != 0 and "cannot be made" in failed.stderr and "Traceback" not in failed.stderr
+
+
+def test_grades_of_nothing(data):
+    assert here(data, "grades") == (0, "Nothing has been handed in.\n")
+    assert here(data, "grades", "--json") == (0, "[]\n")
+    assert not list(data.glob("*"))
 
 
 def test_jobs_is_at_least_one(begun, capsys):
@@ -353,6 +373,18 @@ def test_format_3_is_read(tmp_path):
     old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["x = 1\n", "y"]}]}], "nbformat": 3}
     (tmp_path / "a.ipynb").write_text(json.dumps(old))
     assert intake.read(tmp_path, "a").cells == [{"kind": "code", "source": "x = 1\ny", "id": None}]
+
+
+def test_a_name_is_shown_without_what_moves_a_terminal(tmp_path):
+    (tmp_path / "x\x1b[2Jy.ipynb").write_text(json.dumps({"cells": []}))
+    assert intake.read(tmp_path, "a").notes == ["x?[2Jy.ipynb was taken as a.ipynb"]
+
+
+def test_of_several_notebooks_none_is_guessed(tmp_path):
+    for name in "bc":
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": []}))
+    found = intake.read(tmp_path, "a")
+    assert found.verdict == "missing" and "2 notebooks in the folder, none of them a.ipynb" in found.notes[0]
 
 
 def test_a_link_is_no_notebook(tmp_path):
