@@ -17,7 +17,15 @@ import torch
 from .observe import Seen
 from .wire import MESSAGE, BadFrame, Gone, Late, Peer
 
-FILES = ("deadline.py", "draw.py", "observe.py", "wire.py", "worker.py")  # all that a worker sees of the course
+FILES = (
+    "deadline.py",
+    "draw.py",
+    "isolation.py",
+    "observe.py",
+    "watch.py",
+    "wire.py",
+    "worker.py",
+)  # all that a worker sees of the course
 STUB = '''"""Stands for the course's autograder where a submission runs."""
 
 
@@ -175,7 +183,7 @@ class Boxed:
 
 
 def furnish(folder):
-    """A folder with all that a worker needs: a package `autograder` of five files and a stub, and room to work."""
+    """A folder with all that a worker needs: a package `autograder` of a few files and a stub, and room to work."""
     package = folder / "autograder"
     for made in (package, folder / "work", folder / "cells"):
         made.mkdir()

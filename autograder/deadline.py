@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import signal
 import threading
+import time
 
 AGAIN = 0.1  # seconds: raised again and again, since an answer may swallow it
 
@@ -17,11 +18,14 @@ class OutOfTime(BaseException):
 
 @contextlib.contextmanager
 def deadline(seconds):
-    """Raise OutOfTime in this thread after `seconds`, and every tenth of a second from then on."""
+    """Raise OutOfTime in this thread after `seconds`, again every tenth of a second, and once more at the end."""
     message = f"no answer after {seconds:g} s"
     main = threading.current_thread() is threading.main_thread()
+    began = time.monotonic()
     with alarm(seconds, message) if main and hasattr(signal, "SIGALRM") else watchdog(seconds, message):
         yield
+    if time.monotonic() - began > seconds:  # swallowed
+        raise OutOfTime(message)
 
 
 @contextlib.contextmanager

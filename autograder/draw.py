@@ -10,16 +10,16 @@ from math import prod
 import numpy as np
 import torch
 
-# Within a range no two letters get the same size, and none is 1. D and Dv leave out 4, 8, 16 and 64,
-# so that a constant typed in place of √D is wrong.
+# No two letters get the same size, and none is 1. D and Dv leave out 4, 8, 16 and 64, so that a constant typed in place
+# of √D is wrong; N, S and Dv leave out squares, so that their roots are not a rounded √D.
 SIZES = {
     "B": (2, 3),
     "H": (2, 3, 4),
     "Hkv": (2, 3),
-    "N": (4, 5, 6, 7),
-    "S": (5, 6, 7, 9, 11),
+    "N": (5, 6, 7, 8),
+    "S": (6, 7, 8, 10, 11),
     "D": (3, 5, 6, 7, 10, 12),
-    "Dv": (3, 5, 6, 7, 9, 11),
+    "Dv": (3, 5, 6, 7, 11),
     "E": (9, 10, 11, 13, 15),
     "M": (17, 19, 23, 29),
 }

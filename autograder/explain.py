@@ -19,10 +19,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Cause:
-    """The mistakes that explain an answer, and where: in one property, or "" for everything."""
+    """The mistakes that explain an answer, and where: in some properties, or everywhere."""
 
     mistakes: tuple
-    where: str = ""
+    where: tuple = ()
 
 
 def causes(exercise, rows):
@@ -35,7 +35,8 @@ def causes(exercise, rows):
 
 
 def fits(mistake, rows):
-    return all(row.trial.matches(row.seen, mistake) for row in rows)
+    """An exception alone names nothing: other errors raise the same words."""
+    return any(not row.seen.error for row in rows) and all(row.trial.matches(row.seen, mistake) for row in rows)
 
 
 def two_at_once(exercise, rows):
@@ -54,13 +55,30 @@ def together(exercise, pair, rows):
 
 def by_property(exercise, rows):
     """Several mistakes at once: one of them may rule a property alone."""
-    found = []
-    for name in dict.fromkeys(row.trial.case.property for row in rows if not row.ok):
-        mine = [row for row in rows if row.trial.case.property == name]
-        alone = [mistake for mistake in exercise.mistakes if fits(mistake, mine)]
-        if len(alone) == 1 and telling(exercise, tuple(row.trial for row in mine)):  # the dear question last
-            found.append(Cause((alone[0],), name))
-    return found
+    found, failing = {}, {}
+    for row in rows:
+        failing.setdefault(row.trial.case.property, []).append(row)
+    failing = {name: failing[name] for name in exercise.points if not all(row.ok for row in failing.get(name, []))}
+    for name, mine in failing.items():
+        alone = [m for m in exercise.mistakes if fits(m, mine) and fits_before(m, failing, name)]
+        if len(alone) == 1 and shows_numbers(mine) and telling(exercise, tuple(row.trial for row in mine)):
+            found.setdefault(alone[0], []).append(name)
+    return [Cause((mistake,), tuple(where)) for mistake, where in found.items()]
+
+
+def fits_before(mistake, failing, name):
+    """A mistake that spoils an earlier property too must be what is seen there; else the agreement here is chance."""
+    for earlier, rows in failing.items():
+        if earlier == name:
+            return True
+        spoils = not all(row.trial.passes(row.trial.expected(mistake).seen) for row in rows)
+        if spoils and not fits(mistake, rows):
+            return False
+
+
+def shows_numbers(rows):
+    """NaN everywhere looks alike whatever its cause."""
+    return any(t.isfinite().any() for row in rows for t in row.seen.outputs)
 
 
 @lru_cache(maxsize=256)

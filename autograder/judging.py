@@ -5,9 +5,10 @@ from functools import lru_cache
 
 import torch
 
-from .describe import describe
+from .describe import UNWRITTEN, describe
 from .exercises import get
 from .explain import Row, causes
+from .isolation import calm
 from .observe import Seen
 from .picture import picture
 from .report import Report
@@ -26,7 +27,7 @@ def judge(name, answer, hidden=False, seed=0):
     """
     exercise = get(name)
     subject = answer if hasattr(answer, "see") else InProcess(answer)
-    with one_thread():
+    with one_thread(), calm():
         cases = trials(name, ("hidden", seed) if hidden else "public")
         rows = run(subject, cases)
         alone = missed(rows)
@@ -67,7 +68,7 @@ def trusted(exercise):
 
 def unanswered(rows):
     """Out of time, or not written yet."""
-    return any(row.seen.late or (row.seen.error or "?")[0] == "NotImplementedError" for row in rows)
+    return any(row.seen.late or row.seen.error == UNWRITTEN for row in rows)
 
 
 def report(exercise, subject, rows, alone):
@@ -84,11 +85,10 @@ def report(exercise, subject, rows, alone):
 
 def sentences(exercise, subject, rows, found, carried):
     failing = [row for row in rows if not row.ok]
-    lines = [
-        f"In {cause.where}: {m.sentence}" if cause.where else m.sentence for cause in found for m in cause.mistakes
-    ]
+    places = [f"In {' and '.join(cause.where)}: " if cause.where else "" for cause in found]
+    lines = [place + m.sentence for place, cause in zip(places, found, strict=True) for m in cause.mistakes]
     if not found or found[0].where:
-        lines += facts(subject, failing, {cause.where for cause in found})
+        lines += facts(subject, failing, {name for cause in found for name in cause.where})
     if carried:
         lines.append(f"It builds on your {helpers(exercise)}, which is wrong. With a right one it was judged as shown.")
     return lines if failing else [*lines, "Right."]

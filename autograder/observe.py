@@ -1,34 +1,28 @@
 """Call an answer on a case's inputs and write down what it does. The only code that runs an answer.
 
-Imports nothing of the course but `draw`, so that it can run in a process that holds nothing else. What it reports about
+Imports nothing of the course but what can be copied along into a process that holds nothing else. What it reports about
 values and exceptions decides; what it sees on the way (largest tensor, launches) can be forged by an answer that shares
 its process, and therefore only informs.
 """
 
 import contextlib
 import inspect
-import io
-import random
-import sys
 import textwrap
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-try:  # a module of the package here, a file beside its fellows in the worker
-    from .deadline import OutOfTime, deadline
-    from .draw import Draw
-except ImportError:
-    from deadline import OutOfTime, deadline
-    from draw import Draw
+from .deadline import OutOfTime, deadline
+from .draw import Draw
+from .isolation import calm, isolated
+from .watch import Largest, Launches, held
 
 NUMBERS = (bool, int, float, np.bool_, np.number)
 MESSAGE = 2000  # characters kept of an exception's message
+OUTPUTS, ELEMENTS = 64, 1 << 24  # that an answer may return: outputs, and elements of one
 
 
 @dataclass(frozen=True)
@@ -50,12 +44,16 @@ class Seen:
 
     outputs: tuple = ()  # float64 tensors
     kinds: tuple = ()  # the dtypes they came in; "int", "float", "bool" for plain numbers
-    error: tuple | None = None  # (type, message)
+    error: tuple | None = None  # (type, message); the type is "" when nothing was raised and the message is ours
     changed: tuple = ()  # names of inputs written to
     largest: int = 0  # elements of the largest tensor made on the way
     kept: int = 0  # bytes that the objects made of a class hold afterwards
     launches: int = 0  # Triton kernels started
     late: bool = False
+
+
+class Unfit(Exception):
+    """What an answer is or returns cannot be judged; the message says why."""
 
 
 def observe(answer, inputs, look=Look(), given=None):
@@ -65,19 +63,20 @@ def observe(answer, inputs, look=Look(), given=None):
     """
     mine = tree_map(lambda x: copied(x, x.dtype) if torch.is_tensor(x) else x, inputs)
     leaves = [mine[name].requires_grad_() for name in look.gradient]
-    mine |= {name: mine[name].clone() for name in look.gradient}  # a leaf would refuse to be changed in place
     seen, made = Seen(), []
     with isolated(look.exact), Largest(mine, look.largest) as watch, Launches(look.launches) as launched:
+        mine |= {name: mine[name].clone() for name in look.gradient}  # a leaf would refuse to be changed in place
         try:
             with deadline(look.seconds), lent(answer, given or {}):
                 result = used(answer, look, made)(*mine.values())
-                if look.gradient:
-                    result = gradients(result, leaves)
-                seen.outputs, seen.kinds = flat(result)
+            with calm():
+                seen.outputs, seen.kinds = flat(gradients(result, leaves) if leaves else result)
         except OutOfTime as problem:
             seen.error, seen.late = ("OutOfTime", str(problem)), True
-        except (Exception, SystemExit, KeyboardInterrupt) as problem:
-            seen.error = (type(problem).__name__, str(problem)[:MESSAGE])
+        except KeyboardInterrupt:
+            raise  # the person, not the answer
+        except BaseException as problem:
+            seen.error = ("" if isinstance(problem, Unfit) else type(problem).__name__, words(problem))
     seen.changed = tuple(name for name in inputs if differs(mine[name], inputs[name]))
     seen.largest, seen.launches = watch.elements, launched.count
     seen.kept = held(made) if look.kept else 0
@@ -95,7 +94,7 @@ def copied(x, dtype):
 def used(answer, look, made):
     """The function to call: the answer, or the driver of a class that notes every object made."""
     if not callable(answer):
-        raise TypeError(f"the answer is {type(answer).__name__}, not a function: hand over its name, without brackets")
+        raise Unfit(f"the answer is {type(answer).__name__}, not a function: hand over its name, without brackets")
     if not look.drive:
         return answer
 
@@ -111,15 +110,15 @@ def used(answer, look, made):
 
 def gradients(result, leaves):
     """The gradients that `leaves` receive from a fixed random weighting of the outputs (keyed by place and shape)."""
-    outputs = [t for t in listed(result) if torch.is_tensor(t) and t.requires_grad]
+    outputs = [(place, t) for place, t in enumerate(listed(result)) if torch.is_tensor(t) and t.requires_grad]
     if not outputs:
-        raise ValueError("no gradient reaches the inputs; stay in torch: no numpy, item, detach, data or no_grad")
-    loss = 0.0
-    for place, output in enumerate(listed(result)):
-        if torch.is_tensor(output) and output.requires_grad:
+        raise Unfit("no gradient reaches the inputs; stay in torch: no numpy, item, detach, data or no_grad")
+    with torch.enable_grad():
+        loss = 0.0
+        for place, output in outputs:
             cotangent = Draw("cotangent", place, tuple(output.shape)).normal(*output.shape)
             loss = loss + (output.double() * cotangent).sum()
-    found = torch.autograd.grad(loss, leaves, allow_unused=True)
+        found = torch.autograd.grad(loss, leaves, allow_unused=True)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
 
 
@@ -129,15 +128,24 @@ def listed(result):
 
 def flat(result):
     """The outputs in float64, copied at once since an answer may reuse its buffers, and what they were."""
-    outputs, kinds = [], []
-    for value in listed(result):
-        if isinstance(value, np.ndarray):
-            value = torch.from_numpy(value)
-        if not isinstance(value, (torch.Tensor, *NUMBERS)):
-            raise TypeError(f"returned {type(value).__name__}; a tensor or a number is wanted")
-        kinds.append(kind(value))
-        outputs.append(torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True))
-    return tuple(outputs), tuple(kinds)
+    values = [torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in listed(result)]
+    if len(values) > OUTPUTS:
+        raise Unfit(f"returned {len(values)} values, far too many")
+    for value in values:
+        require_fit(value)
+    outputs = (torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True) for value in values)
+    return tuple(outputs), tuple(map(kind, values))
+
+
+def require_fit(value):
+    if value is None:
+        raise Unfit("returned nothing; is a `return` missing?")
+    if not isinstance(value, (torch.Tensor, *NUMBERS)):
+        raise Unfit(f"returned {type(value).__name__}; a tensor or a number is wanted")
+    if torch.is_tensor(value) and (value.layout != torch.strided or value.is_complex() or value.is_nested):
+        raise Unfit(f"returned a {value.dtype} tensor of layout {value.layout}; a dense real one is wanted")
+    if torch.is_tensor(value) and value.numel() > ELEMENTS:
+        raise Unfit(f"returned a tensor of {value.numel()} elements, far too many")
 
 
 def kind(value):
@@ -153,75 +161,14 @@ def differs(a, b):
     return any(x.shape != y.shape or not torch.equal(x.nan_to_num(), y.nan_to_num()) for x, y in tensors)
 
 
-class Largest(TorchDispatchMode):
-    """The most elements that any tensor made inside holds. Storage is counted: a view or an expand costs nothing."""
-
-    def __init__(self, inputs, wanted):
-        super().__init__()
-        self.given = {x.untyped_storage().data_ptr() for x in tree_leaves(inputs) if torch.is_tensor(x)}
-        self.wanted, self.elements = wanted, 0
-
-    def __enter__(self):
-        return super().__enter__() if self.wanted else self
-
-    def __exit__(self, *exc):
-        return super().__exit__(*exc) if self.wanted else None
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        for t in tree_leaves(result):
-            if torch.is_tensor(t) and t.untyped_storage().data_ptr() not in self.given:
-                self.elements = max(self.elements, t.untyped_storage().nbytes() // t.element_size())
-        return result
-
-
-class Launches:
-    """How many Triton kernels are started, compiled or interpreted."""
-
-    def __init__(self, wanted):
-        self.wanted, self.count, self.patched = wanted, 0, []
-
-    def __enter__(self):
-        if self.wanted and "triton" in sys.modules:
-            from triton.runtime.interpreter import GridExecutor
-            from triton.runtime.jit import JITFunction
-
-            for owner, method in ((GridExecutor, "__call__"), (JITFunction, "run")):
-                self.patch(owner, method, getattr(owner, method))
-        return self
-
-    def patch(self, owner, method, original):
-        def counted(*args, **kwargs):
-            self.count += 1
-            return original(*args, **kwargs)
-
-        self.patched.append((owner, method, original))
-        setattr(owner, method, counted)
-
-    def __exit__(self, *_):
-        for owner, method, original in self.patched:
-            setattr(owner, method, original)
-
-
-def held(objects):
-    """Bytes of the distinct storages that can be reached from the attributes of `objects`."""
-    storages, waiting, known = {}, list(objects), set()
-    while waiting:
-        x = waiting.pop()
-        if id(x) in known:
-            continue
-        known.add(id(x))
-        if torch.is_tensor(x):
-            storages[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
-        elif isinstance(x, np.ndarray):
-            storages[x.ctypes.data] = x.nbytes
-        elif isinstance(x, dict):
-            waiting += x.values()
-        elif isinstance(x, tuple | list | set):
-            waiting += x
-        elif hasattr(x, "__dict__"):
-            waiting += vars(x).values()
-    return sum(storages.values())
+def words(problem):
+    """An exception's message, without what would disturb a terminal."""
+    try:
+        said = str(problem)
+    except BaseException:
+        return "its message cannot be read"
+    said = "".join(c if c.isprintable() or c == "\n" else " " for c in said[:MESSAGE])
+    return said.encode("utf-8", "backslashreplace").decode()
 
 
 @contextlib.contextmanager
@@ -241,35 +188,3 @@ def globals_of(answer):
     if inspect.isclass(function):
         function = next(filter(inspect.isfunction, vars(function).values()), None)
     return getattr(function, "__globals__", {})
-
-
-RANDOM = (
-    (torch.get_rng_state, torch.set_rng_state),
-    (np.random.get_state, np.random.set_state),
-    (random.getstate, random.setstate),
-)
-SETTINGS = (
-    (torch.get_default_dtype, torch.set_default_dtype),
-    (torch.is_grad_enabled, torch.set_grad_enabled),
-    (torch.get_num_threads, torch.set_num_threads),
-    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
-)
-
-
-@contextlib.contextmanager
-def isolated(exact):
-    """Whatever an answer does to the state of torch, numpy and Python is undone; what it prints is dropped."""
-    streams, settings = [(write, read()) for read, write in RANDOM], [read() for read, _ in SETTINGS]
-    torch.set_default_dtype(torch.float64 if exact else torch.float32)
-    torch.set_grad_enabled(True)
-    try:
-        nowhere = io.StringIO()
-        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for write, state in streams:
-            write(state)
-        for (read, write), value in zip(SETTINGS, settings, strict=True):
-            if read() != value:  # some are dear to set, even to the same value
-                write(value)

@@ -1,8 +1,10 @@
 """On which simpler inputs does a wrong answer become right? "Only when B = 1" says where to look."""
 
+from functools import lru_cache
+
 import torch
 
-from .trial import Trial
+from .trial import Trial, distance
 
 CUTS = {  # words -> the letters of the axes that are cut, and to what size
     "there is one batch item (B = 1)": ("B", 1),
@@ -15,24 +17,37 @@ CUTS = {  # words -> the letters of the axes that are cut, and to what size
 
 def when_right(subject, row):
     """The words of every simplification on which the answer is right, while the question still is one."""
-    return [words for words, inputs in simplified(row.trial) if right_on(subject, row.trial, inputs)]
+    letters = {words: letters.split() for words, (letters, _) in CUTS.items()}
+    return [
+        words
+        for words, simple in simplified(row.trial).items()
+        if simple.passes(subject.see(simple.inputs, simple.look)) and not cuts_it_off(row, letters.get(words, []))
+    ]
 
 
+@lru_cache(maxsize=64)
 def simplified(trial):
-    """(words, inputs) for each simplification that changes anything."""
-    for words, (letters, size) in CUTS.items():
-        yield (
-            words,
-            change(trial, {name: cut(axes, letters.split(), size) for name, axes in trial.exercise.takes.items()}),
-        )
-    yield "nothing is masked", change(trial, {"mask": torch.ones_like})
-    for words, changes in trial.exercise.simplifications.items():
-        yield words, change(trial, changes)
+    """Words -> a trial, for each simplification that changes anything and still tells right from wrong."""
+    exercise = trial.exercise
+    cuts = {
+        words: {name: cut(axes, letters.split(), size) for name, axes in exercise.takes.items()}
+        for words, (letters, size) in CUTS.items()
+    }
+    changes = cuts | {"nothing is masked": {"mask": torch.ones_like}} | exercise.simplifications
+    made = {words: change(trial, functions) for words, functions in changes.items()}
+    return {
+        words: simple
+        for words, simple in made.items()
+        if simple and not simple.reference.seen.error and (words in exercise.simplifications or simple.shows())
+    }
 
 
-def change(trial, changes):
-    given = {name: f(trial.inputs[name]) for name, f in changes.items() if trial.inputs.get(name) is not None}
-    return trial.inputs | given
+def change(trial, functions):
+    """The trial on changed inputs; None where nothing changes."""
+    given = {name: f(trial.inputs[name]) for name, f in functions.items() if trial.inputs.get(name) is not None}
+    if all(unchanged(x, trial.inputs[name]) for name, x in given.items()):
+        return None
+    return Trial.on(trial.exercise, trial.case, trial.inputs | given)
 
 
 def cut(axes, letters, size):
@@ -46,13 +61,11 @@ def cut(axes, letters, size):
     return cut_to
 
 
-def right_on(subject, trial, inputs):
-    if all(unchanged(inputs[name], x) for name, x in trial.inputs.items()):
-        return False
-    simple = Trial.on(trial.exercise, trial.case, inputs)
-    if simple.reference.seen.error or not simple.shows():
-        return False
-    return simple.passes(subject.see(inputs, trial.look))
+def cuts_it_off(row, letters):
+    """Whether a cut leaves only entries that were right without it: then it explains nothing."""
+    want, keep = row.trial.reference, [cut(axes, letters, 1) for axes in row.trial.named.values()]
+    outputs = zip(row.seen.outputs, want.seen.outputs, want.tolerance, keep, strict=False)
+    return bool(letters) and all(a.shape == b.shape and distance(kept(a), kept(b), t) <= 1 for a, b, t, kept in outputs)
 
 
 def unchanged(a, b):

@@ -55,6 +55,8 @@ class Trial:
         self.exercise, self.case, self.known, self.ran = exercise, case, {}, {}
         for attempt in range(REDRAWS):
             self.take(self.draw((exercise.name, case.inputs.__name__, key, attempt)))
+            if self.reference.seen.error and not case.raises:
+                raise RuntimeError(f"{exercise.name}, {case.name}: the reference raised {self.reference.seen.error}")
             if self.shows():
                 break
 

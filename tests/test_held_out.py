@@ -144,6 +144,46 @@ def test_judging_works_under_any_settings_and_leaves_them(unusual_settings):
     assert seen.points == seen.max_points, seen
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        torch.inference_mode,
+        lambda: torch.device("meta"),
+        lambda: torch.autocast("cpu"),
+        lambda: np.errstate(all="raise"),
+    ],
+)
+def test_judging_works_within_any_context(around):
+    with around():
+        report = hidden(ATTENTION, attend, f"within {around}")
+    assert report.points == report.max_points, report
+
+
+def test_an_answer_that_switches_gradients_off_after_its_work_keeps_its_points():
+    def answer(*args):
+        made = attend(*args)
+        torch.set_grad_enabled(False)
+        torch.set_default_device("meta")
+        torch.set_autocast_enabled("cpu", True)
+        return made
+
+    report = hidden(ATTENTION, answer)
+    assert report.points == report.max_points, report
+    assert torch.get_default_device().type == "cpu" and not torch.is_autocast_enabled("cpu")
+
+
+def test_torchs_own_not_implemented_is_no_unwritten_answer():
+    def answer(q, k, v, mask=None):
+        weights = (torch.ones(1) > 0 if mask is None else mask).expand(*q.shape[:3], k.shape[2]).softmax(-1)
+        return weights @ v, weights
+
+    assert "Not written yet" not in hidden(ATTENTION, answer).message
+
+
+def test_outputs_in_another_order_are_said_to_be_so():
+    assert "in another order: weights, output" in hidden(ATTENTION, lambda *args: attend(*args)[::-1]).message
+
+
 def test_an_exception_leaves_the_process_as_it_was():
     def answer(*args):
         upset(*args)
@@ -201,6 +241,12 @@ def looping(q, k, v, mask=None):
         pass
 
 
+def swallowing_once(q, k, v, mask=None):
+    with contextlib.suppress(BaseException):
+        time.sleep(60)
+    return attend(q, k, v, mask)
+
+
 def swallowing(q, k, v, mask=None):
     while True:
         with contextlib.suppress(Exception):
@@ -221,7 +267,7 @@ def joining(q, k, v, mask=None):
     return attend(q, k, v, mask)
 
 
-@pytest.mark.parametrize("answer", [sleeping, looping, swallowing, lingering, joining])
+@pytest.mark.parametrize("answer", [sleeping, looping, swallowing, swallowing_once, lingering, joining])
 def test_an_answer_that_hangs_is_stopped_and_not_asked_again(answer):
     start = time.monotonic()
     report = hidden(ATTENTION, Hurried(answer))
@@ -281,7 +327,15 @@ ODD = {
     "nothing at all": lambda *args: (),
     "one axis too many": lambda *args: tuple(x[None] for x in attend(*args)),
     "SystemExit": raising(SystemExit(0)),
-    "KeyboardInterrupt": raising(KeyboardInterrupt()),
+    "GeneratorExit": raising(GeneratorExit()),
+    "an exception of the deepest kind": raising(BaseException("stop")),
+    "an exception that cannot speak": raising(type("Mute", (Exception,), {"__str__": None})()),
+    "half a character in a message": raising(ValueError("\ud800")),
+    "sparse tensors": lambda *args: tuple(x.detach().to_sparse() for x in attend(*args)),
+    "a nested tensor": lambda *args: (torch.nested.nested_tensor(list(attend(*args)[0].detach())), attend(*args)[1]),
+    "complex tensors": lambda *args: tuple(torch.complex(x.float(), x.float()) for x in attend(*args)),
+    "a tensor of a thousand million": lambda *args: (torch.zeros(1).expand(10**9), attend(*args)[1]),
+    "far too many": lambda *args: list(torch.zeros(200_000)),
     "a very long message": raising(ValueError("x" * 10**6)),
     "markup in a message": raising(ValueError("<script>alert(1)</script> & more")),
     "endless recursion": endless,
@@ -296,6 +350,7 @@ def test_whatever_an_answer_returns_or_raises_there_is_a_report(answer):
     report = hidden(ATTENTION, answer)
     assert rejected(report)
     assert "<script>" not in report.html()
+    str(report).encode()
 
 
 def test_an_answer_judged_twice_gets_the_same_report():

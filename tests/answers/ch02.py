@@ -255,7 +255,7 @@ def of_the_norms(q, k):
     return (q * q).sum(-1).var()
 
 
-@wrong(VARIANCE)
+@mistake(VARIANCE, "summed_over_pairs")
 def over_the_components(q, k):
     return (q * k).sum(0).var()
 
@@ -651,6 +651,48 @@ def not_mask_times_infinity(q, k, v, mask=None):
     a = scores(q, k)
     a = a if mask is None else a + ~mask * torch.tensor(-math.inf, dtype=a.dtype)
     p = by_hand(a)
+    return p @ v, p
+
+
+@wrong(SDPA, "mask_fills_zero", "empty_row_nan", "empty_row_uniform")
+def scores_times_mask(q, k, v, mask=None):
+    p = by_hand(scores(q, k) if mask is None else scores(q, k) * mask)
+    return p @ v, p
+
+
+@wrong(SDPA, "mask_fill_too_small", "empty_row_nan", "empty_row_uniform")
+def minus_a_hundred_left_in_empty_rows(q, k, v, mask=None):
+    p = (scores(q, k) if mask is None else torch.where(mask, scores(q, k), -100.0)).softmax(-1)
+    return p @ v, p
+
+
+@wrong(SDPA, "fill_beyond_half", "empty_row_nan")
+def written_by_index(q, k, v, mask=None):
+    a = scores(q, k).clone()
+    if mask is None:
+        return a.softmax(-1) @ v, a.softmax(-1)
+    a[~mask.expand_as(a)] = -1e9  # −∞ in float16
+    p = a.softmax(-1) * mask.any(-1, keepdim=True)
+    return p @ v, p
+
+
+@wrong(SDPA)
+def values_hidden_from_all_wiped(q, k, v, mask=None):
+    p = by_hand(scores(q, k), mask)
+    if mask is not None:
+        v.masked_fill_(~mask.expand(p.shape).any(-2)[..., None], 0)
+    return p @ v, p
+
+
+@wrong(SDPA)
+def whole_root(q, k, v, mask=None):
+    p = by_hand(products(q, k) / math.isqrt(q.shape[-1]), mask)
+    return p @ v, p
+
+
+@wrong(SDPA)
+def nothing_but_nan(q, k, v, mask=None):
+    p = by_hand(products(q, k) / math.sqrt(q.shape[-1]), mask) * math.nan
     return p @ v, p
 
 
@@ -1318,7 +1360,7 @@ def dp_for_p(q, k, v, d_out):
     return d_q, d_k, d_p.mT @ d_out
 
 
-@mistake(BACKWARD, "values_by_ds")
+@mistake(BACKWARD, "values_by_da")
 def ds_for_p(q, k, v, d_out):
     p, d_p = parts(q, k, v, d_out)
     d_s = jacobian(p, d_p)
@@ -1392,10 +1434,29 @@ def keys_left_at_zero(q, k, v, d_out):
     return d_q, torch.zeros_like(d_k), d_v
 
 
-@wrong(BACKWARD)
-def scale_missing_in_d_q(q, k, v, d_out):
+@mistake(BACKWARD, "scale_missing_in_d_q")
+def keys_alone_scaled(q, k, v, d_out):
     d_q, d_k, d_v = exact(q, k, v, d_out)
     return d_q * q.shape[-1] ** 0.5, d_k, d_v
+
+
+@mistake(BACKWARD, "scale_missing_in_d_k")
+def queries_alone_scaled(q, k, v, d_out):
+    d_q, d_k, d_v = exact(q, k, v, d_out)
+    return d_q, d_k * math.sqrt(k.shape[-1]), d_v
+
+
+@mistake(BACKWARD, "summed_over_all")
+def one_sum_for_all(q, k, v, d_out):
+    p, d_p = parts(q, k, v, d_out)
+    return finish(q, k, p, p * d_p - p * torch.einsum("bhns,bhns->", p, d_p), d_out)
+
+
+@mistake(BACKWARD, "keys_not_transposed")
+def keys_by_rows(q, k, v, d_out):
+    d_q, _, d_v = exact(q, k, v, d_out)
+    p, d_p = parts(q, k, v, d_out)
+    return d_q, jacobian(p, d_p) @ (q / q.shape[-1] ** 0.5), d_v
 
 
 @wrong(BACKWARD)
@@ -1484,7 +1545,7 @@ def exchanged_and_unscaled(q, k, v, d_out):
     return d_k, d_q, d_v
 
 
-@pair(BACKWARD, "values_by_ds", "no_row_sum")
+@pair(BACKWARD, "values_by_da", "no_row_sum")
 def diagonal_and_ds(q, k, v, d_out):
     p, d_p = parts(q, k, v, d_out)
     d_q, d_k, _ = finish(q, k, p, p * d_p, d_out)

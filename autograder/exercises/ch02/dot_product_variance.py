@@ -31,10 +31,17 @@ def components_with_a_mean(draw):  # the mean score is far from 0: squares alone
     return {"q": draw.normal(M, D, mean=1.5), "k": draw.normal(M, D, mean=1.0, scale=0.5)}
 
 
+SCORES = {
+    "pairs": lambda q, k: (q * k).sum(-1),
+    "all pairs": lambda q, k: (q @ k.mT).flatten(),
+    "components": lambda q, k: (q * k).flatten(),
+    "columns": lambda q, k: (q * k).sum(0),
+}
+
+
 def spread(q, k, *, of="pairs", scale=0.0, divisor="M − 1", about="mean", root=False):
     """One implementation with a knob for each slip."""
-    scores = {"pairs": (q * k).sum(-1), "all pairs": (q @ k.mT).flatten(), "components": (q * k).flatten()}[of]
-    scores = scores / q.shape[-1] ** scale
+    scores = SCORES[of](q, k) / q.shape[-1] ** scale
     squares = (scores - scores.mean() if about == "mean" else scores).square()
     variance = squares.sum() / {"M − 1": len(squares) - 1, "M": len(squares), "D − 1": q.shape[-1] - 1, "1": 1}[divisor]
     return variance.sqrt() if root else variance
@@ -48,6 +55,7 @@ slip("standard_deviation", "That is the standard deviation. The variance is its 
 slip("mean_not_subtracted", "That is the mean square. A variance takes the mean score off first.", about="zero")
 slip("every_pair", "You take every q with every k. Here q_m goes with k_m: M scores, not M².", of="all pairs")
 slip("components", "That is the spread of single products. Add up each row's: that is the score.", of="components")
+slip("summed_over_pairs", "You add up over the M pairs. A score adds up over one row, its D components.", of="columns")
 slip("scaled_scores", "The scores are divided by √D already. The spread of q·k itself is asked.", scale=0.5)
 
 

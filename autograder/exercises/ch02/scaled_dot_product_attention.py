@@ -27,6 +27,9 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     return (weights[..., None] * v[:, :, None]).sum(-2), weights
 
 
+scaled_dot_product_attention.simpler("all scores are equal (q is 0)", q=torch.zeros_like)
+
+
 def qkv(draw, **how):
     B, H, N, S, D, Dv = draw.sizes("B H N S D Dv")
     return {"q": draw.normal(B, H, N, D, **how), "k": draw.normal(B, H, S, D), "v": draw.normal(B, H, S, Dv)}
@@ -88,7 +91,7 @@ def a_query_of_zeros(draw):  # its scores are exactly 0, and not masked for that
     return inputs
 
 
-@scaled_dot_product_attention.case("masking")
+@scaled_dot_product_attention.case("masking", dtypes=(F32, F16))
 def an_empty_row(draw):
     return with_empty_row(draw)
 
@@ -110,7 +113,12 @@ def of_every_input(draw):
 
 @scaled_dot_product_attention.case("inputs unchanged", unchanged=True)
 def nothing_written_to(draw):
-    return with_mask(draw)
+    inputs = with_mask(draw)
+    inputs["mask"][..., 0], inputs["mask"][..., 2] = (
+        True,
+        False,
+    )  # a key that nobody may see; no query that sees nothing
+    return inputs
 
 
 SCALES = {
@@ -145,7 +153,7 @@ def attend(
 
 
 slip = scaled_dot_product_attention.slips(attend)
-slip("divides_by_d", "You divide by D. Scores vary with D, so their size grows with √D: divide by √D.", scale="1/D")
+slip("divides_by_d", "You divide by D. A score's variance grows with D, its size with √D: divide by √D.", scale="1/D")
 slip("no_scale", "The scores are not scaled. Divide q kᵀ by √D.", scale="1")
 slip("times_root_d", "You multiply the scores by √D. Divide by it.", scale="√D")
 slip("root_of_dv", "You divide by √Dv, the width of v. A score is a sum over D, the width of q and k.", scale="1/√Dv")
@@ -162,21 +170,10 @@ slip("mask_inverted", "The mask is read the other way round. Here True means: ma
 slip("mask_ignored", "The mask is not used.", hide="never")
 slip("mask_fills_zero", "Hidden scores are set to 0, a score like any other: e⁰ = 1. Set them to −∞.", fill=0.0)
 slip("mask_fill_too_small", "Hidden scores get a fill that real scores can go below. Set them to −∞.", fill=-100.0)
-slip(
-    "mask_after_softmax",
-    "The mask comes after the softmax: rows no longer sum to 1. Mask scores.",
-    hide="after softmax",
-)
+slip("mask_after_softmax", "The mask comes after the softmax: rows sum to less than 1.", hide="after softmax")
 slip("zero_scores_hidden", "A score that happens to be 0 is hidden too. Let the mask decide.", hide="scores that are 0")
-slip(
-    "empty_row_nan", "A query that may attend to nothing gives NaN (0/0). It should give zeros.", empty="left as it is"
-)
-slip(
-    "empty_row_uniform",
-    "A query that may attend to nothing sees all keys. It should give zeros.",
-    fill=-1e4,
-    empty="left as it is",
-)
+slip("empty_row_nan", "A query that may see nothing keeps what softmax gives. It should give zeros.", empty="as it is")
+slip("empty_row_uniform", "A query that may see nothing sees all. Give zeros.", fill=-1e4, empty="as it is")
 slip("fill_beyond_half", "−1e9 does not fit into float16. Fill with −inf, or the dtype's least number.", fill=-1e9)
 slip("no_maximum", "exp overflows. Take each row's largest score off first, as softmax does.", stable=False)
 slip("float32_returned", "The outputs come in float32 whatever the inputs are. Give them q's dtype.", returns=F32)
