@@ -8,7 +8,13 @@ A problem set is py:percent text. A cell's tag says what it is:
     check      one call, check("chNN/NAME", NAME): nbgrader grades it, for the points of that exercise
     try        the student's scratch paper: nbgrader leaves it alone
 
-A cell without a tag is read-only. Ids come from names, so the same source gives the same bytes and an edit
+A cell without a tag is read-only. Its prose may hold
+
+    {{introduction}}     solutions/introduction.md, with which every problem set begins
+    {{ch02/NAME}}        that exercise's points, and a link to the section it rests on
+    {{PAGE#SECTION}}     a link to a section of the book (at $COURSE_BOOK, as in a report)
+
+Ids come from names, so the same source gives the same bytes and an edit
 changes one section only. The student's notebook is, byte for byte, what `nbgrader generate_assignment` makes.
 """
 
@@ -25,12 +31,14 @@ import nbformat
 from nbformat.v4 import new_notebook
 
 from .exercises import get
+from .report import address
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = "raise NotImplementedError  # your code here"  # also nbgrader_config.py's code_stub
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 REGION = re.compile(rf"^([ \t]*)[^\n]*{BEGIN}[^\n]*\n(.*?)[^\n]*{END}[^\n]*", re.DOTALL | re.MULTILINE)
+PLACEHOLDER = re.compile(r"\{\{([\w/#-]+)\}\}")
 NEVER_SHOWN = (BEGIN, END, "BEGIN HIDDEN TESTS", "BEGIN MARK SCHEME")
 TELLING = 24  # a shorter line of a solution, as `return output`, may well stand elsewhere too
 
@@ -119,6 +127,8 @@ def faults(sets, root):
 def problem_set(source):
     """The notebooks of one problem set; Malformed, with one sentence, where the source breaks a rule."""
     cells = read(source)
+    for cell in cells:
+        fill(cell, source.parent)
     refuse_uneven_pairs(cells)
     for cell, name in zip(cells, ids(cells), strict=True):
         cell.node.id = name
@@ -153,6 +163,32 @@ def tagged(place, node):
     if cell.tag and node.cell_type != "code":
         raise cell.wrong(f"a {node.cell_type} cell is tagged {cell.tag!r}; only code cells carry tags.")
     return cell
+
+
+def fill(cell, folder):
+    """Put its meaning in the place of each {{ }} in prose."""
+    if cell.node.cell_type == "markdown":
+        cell.node.source = PLACEHOLDER.sub(lambda found: meaning(cell, found[1], folder), cell.source)
+
+
+def meaning(cell, name, folder):
+    if name == "introduction":
+        return (folder / "introduction.md").read_text("utf8").strip()
+    if "#" in name:
+        return link(name)
+    exercise = known(cell, name)
+    return f"**{exercise.max_points} point{'s' * (exercise.max_points != 1)}** · {link(exercise.see)}"
+
+
+def link(see):
+    return f"[{see}]({address(see)})"
+
+
+def known(cell, name):
+    try:
+        return get(name)
+    except ValueError as error:
+        raise cell.wrong(str(error)) from None
 
 
 def ids(cells):
@@ -231,10 +267,7 @@ def metadata(cell, name):
 
 def max_points(cell):
     exercise, function = checked(cell)
-    try:
-        found = get(exercise)
-    except ValueError as error:
-        raise cell.wrong(str(error)) from None
+    found = known(cell, exercise)
     if found.function != function:
         raise cell.wrong(f"{exercise} is about {found.function}, but the check hands over {function}.")
     return found.max_points

@@ -11,22 +11,29 @@ def said(names, rows, form="{:g}"):
     return "; ".join(f"{name}: {', '.join(form.format(x) for x in row)}" for name, row in zip(names, rows, strict=True))
 
 
+def frame(ax, at, width):
+    """Frame the row of `width` cells that begins at `at`."""
+    ax.add_patch(plt.Rectangle(at, width, 1, fill=False, edgecolor=INK, linewidth=2.4))
+
+
 def projections(words, x, q, k, v):
-    """X at the left; an arrow leads from it to each of Q, K and V."""
+    """X at the left; an arrow leads from it to each of Q, K and V; the last row of each is framed."""
     fig, ax = canvas(14.4, 13.6)
     matrix(ax, x, INK, (1.5, 5.5), "X  (N, E)", rows=words)
+    frame(ax, (1.5, 7.5), x.shape[1])
     for name, width, values, colour, top, label_at in (
         ("Q", "D", q, QUERY, 0.9, (7.3, 3.4)),
         ("K", "D", k, KEY, 5.5, (8.35, 6.5)),
         ("V", "Dv", v, VALUE, 10.1, (7.3, 10.6)),
     ):
         matrix(ax, values, colour, (10.2, top), f"{name}  (N, {width})")
+        frame(ax, (10.2, top + 2), values.shape[1])
         arrow(ax, (6.7, 7), (10.0, top + 1.5))
         ax.text(*label_at, f"× W_{name}", ha="center", va="center")
     rows = ". ".join(
         f"{name} has the rows {said(words, m.tolist())}" for name, m in zip("XQKV", (x, q, k, v), strict=True)
     )
-    return fig, f"Three arrows lead from X to Q, K and V. {rows}."
+    return fig, f"Three arrows lead from X to Q, K and V. {rows}. The last row of each is framed."
 
 
 def score_matrix(words, q, k):
@@ -36,7 +43,7 @@ def score_matrix(words, q, k):
     matrix(ax, q, QUERY, (1.4, 7.2), "Q  (N, D)", rows=words)
     matrix(ax, k.T, KEY, (6.6, 1.7), "Kᵀ  (D, S)", columns=words)
     matrix(ax, scores, WEIGHT, (6.6, 7.2), "QKᵀ  (N, S)")
-    ax.add_patch(plt.Rectangle((6.6, 9.2), 3, 1, fill=False, edgecolor=INK, linewidth=2.4))
+    frame(ax, (6.6, 9.2), 3)
     return fig, (
         "Q stands at the left, K transposed above, their product where they meet. "
         f"The product has the rows {said(words, scores.tolist())}. The last row is framed."
@@ -50,7 +57,7 @@ def one_row(words, scores, scaled, weights, v, output):
     top.axis("off")
     matrix(top, [scores], WEIGHT, (3.2, 1), rows=["scores"], columns=words, wide=2.2)
     matrix(top, [scaled], WEIGHT, (3.2, 2.6), rows=["÷ √D"], wide=2.2)
-    matrix(top, [weights], WEIGHT, (3.2, 4.2), rows=["softmax"], form="{:.3f}", wide=2.2)
+    matrix(top, [weights], WEIGHT, (3.2, 4.2), rows=["softmax"], form="{:.3f}".format, wide=2.2)
 
     plane.add_patch(plt.Polygon(v, facecolor=(VALUE, 0.15), edgecolor=VALUE))
     plane.plot(*v.T, "o", color=VALUE, markersize=8)
@@ -71,11 +78,8 @@ def one_row(words, scores, scaled, weights, v, output):
 def causal(words, allowed, weights):
     """A mask and the weights under it, side by side."""
     fig, ax = canvas(12.2, 5.2, cell=0.42)
-    matrix(ax, allowed, MASK, (1.4, 1.9), "may attend", rows=words, columns=words, form="")
-    for i, row in enumerate(allowed):
-        for j, may in enumerate(row):
-            ax.text(1.9 + j, 2.4 + i, "yes" if may else "no", ha="center", va="center")
-    matrix(ax, weights, WEIGHT, (8.2, 1.9), "weights", rows=words, columns=words, form="{:.2f}")
+    matrix(ax, allowed, MASK, (1.4, 1.9), "may attend", rows=words, columns=words, form={1: "yes", 0: "no"}.get)
+    matrix(ax, weights, WEIGHT, (8.2, 1.9), "weights", rows=words, columns=words, form="{:.2f}".format)
     return (
         fig,
         f"Each token may attend to itself and those before it. The weights: {said(words, weights.tolist(), '{:.2f}')}.",
@@ -106,7 +110,7 @@ def saturation(d, panels):
     fig, ax = canvas(12.2, 11.4, cell=0.38)
     ax.text(6.1, 0.35, f"D = {d}", ha="center", va="center")
     for top, (title, (rows, largest)) in zip((1.7, 7.2), panels.items(), strict=True):
-        matrix(ax, rows, WEIGHT, (1.1, top), title, form="", largest=1)
+        matrix(ax, rows, WEIGHT, (1.1, top), title, form=None, largest=1)
         ax.text(11.1, top - 0.25, f"largest: {largest:.2f}", ha="right", va="bottom")
     typical = " and ".join(f"{largest:.2f} in {title}" for title, (_, largest) in panels.items())
     return fig, f"D = {d}. The largest weight of a row is typically {typical}."
@@ -129,9 +133,9 @@ def gradients(multiples, at_scores, at_query):
     ax.set(ylabel="norm of the gradient", ylim=(1e-6, 3))
     ax.set(yticks=[1e-6, 1e-4, 1e-2, 1], yticklabels=["0.000001", "0.0001", "0.01", "1"])
     return fig, (
-        "The gradient at the scores stays level while c is small, and falls by orders of magnitude "
-        "once c is several times one over root D. The gradient at the query rises with c, "
-        "is largest at a few times one over root D, and then falls too."
+        "The median gradient at the scores stays level while c is small, and falls by orders of magnitude "
+        "once c is several times one over root D. The median gradient at the query rises with c, "
+        "is largest at four times one over root D, and then falls too."
     )
 
 
@@ -175,7 +179,7 @@ def block():
     trunk, branch = 2.2, 8.4
     for start, end in ((12.6, 7.55), (6.65, 2.55), (1.65, 0.5)):
         arrow(ax, (trunk, start), (trunk, end))
-    ax.text(trunk + 0.3, 12.5, "x  (N, E)", ha="left", va="center")
+    ax.text(trunk + 0.3, 12.5, "X  (N, E)", ha="left", va="center")
     ax.text(trunk + 0.3, 0.7, "to the next block", ha="left", va="center")
     attention = (("norm", INK, 11.4), ("Q, K, V  (+ positions)", QUERY, 10.0), ("attention, then W_O", WEIGHT, 8.6))
     feed_forward = (("norm", INK, 5.6), ("feed-forward", VALUE, 4.2))
@@ -190,7 +194,7 @@ def block():
         ax.plot(trunk, joins, "o", markersize=22, markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.4)
         ax.plot(trunk, joins, "+", markersize=11, color=INK, markeredgewidth=1.4)
     return fig, (
-        "A line runs upward from x. It feeds a norm, then the projections to Q, K and V, then attention and W_O, "
+        "A line runs upward from X. It feeds a norm, then the projections to Q, K and V, then attention and W_O, "
         "whose result is added to the line; then a norm and a feed-forward part, whose result is added too; "
         "then the next block follows."
     )

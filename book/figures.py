@@ -1,6 +1,7 @@
 """Figures for the book: drawings that take the page's text colour, and sliders that move without a kernel.
 
 `show(fig, alt)`                         one drawing, described in words by `alt`
+`paste(name=number)`                     a number for the text
 `Frames(draw, options, label, start)`    a slider and a play button over one drawing per option
 `canvas`, `matrix`, `box`, `arrow`       the parts of a diagram
 
@@ -16,6 +17,7 @@ import re
 import matplotlib.pyplot as plt
 from IPython.display import HTML
 from matplotlib.patches import Rectangle
+from myst_nb import glue
 
 INK = "#000000"
 # One colour for each thing, in every chapter: at least 3.6:1 against the light and the dark page,
@@ -55,6 +57,12 @@ def svg(fig, alt):
 def show(fig, alt):
     """Show `fig` in the page, described by `alt`."""
     return HTML(f'<div class="drawing">{svg(fig, alt)}</div>')
+
+
+def paste(**values):
+    """Hand each value to the text, where {glue:text}`name:.2f` writes it."""
+    for name, value in values.items():
+        glue(name, value, display=False)
 
 
 class Frames:
@@ -111,10 +119,10 @@ def canvas(width, height, cell=0.36):
     return fig, ax
 
 
-def matrix(ax, values, colour, at, title="", rows=(), columns=(), form="{:g}", largest=None, wide=1):
+def matrix(ax, values, colour, at, title="", rows=(), columns=(), form="{:g}".format, largest=None, wide=1):
     """Draw `values` (rows of numbers) as shaded cells, the upper left one at `at`; a fuller shade is a larger number.
 
-    `rows` and `columns` name the cells' rows and columns; `form` writes a number, "" leaves the cells blank;
+    `rows` and `columns` name the cells' rows and columns; `form` writes a number, None leaves the cells blank;
     `largest` is the number that gets the fullest shade (the largest one there, unless given); a cell is `wide` by 1.
     """
     left, top = at
@@ -127,7 +135,7 @@ def matrix(ax, values, colour, at, title="", rows=(), columns=(), form="{:g}", l
             corner = (left + wide * j, top + i)
             ax.add_patch(Rectangle(corner, wide, 1, facecolor=face, edgecolor=colour, linewidth=0.8, clip_on=False))
             if form:
-                ax.text(left + wide * (j + 0.5), top + i + 0.5, form.format(value), ha="center", va="center")
+                ax.text(left + wide * (j + 0.5), top + i + 0.5, form(value), ha="center", va="center")
     for i, name in enumerate(rows):
         ax.text(left - 0.2, top + i + 0.5, name, ha="right", va="center")
     for j, name in enumerate(columns):

@@ -3,34 +3,8 @@
 #
 # You write attention itself: the three projections, the measurement behind $\sqrt{D}$, the operation with its mask,
 # and its gradient by hand.
-# It goes with the page *Queries, keys, values* (`book/02-queries-keys-values.md`);
-# each exercise names the section it rests on.
 #
-# | exercise | points | difficulty | minutes |
-# |---|---|---|---|
-# | `project_qkv` | 2 | easy | 5 |
-# | `dot_product_variance` | 2 | easy | 10 |
-# | `scaled_dot_product_attention` | 8 | medium | 40 |
-# | `attention_backward` | 4 | hard | 45 |
-#
-# **How to work.** Replace each `raise NotImplementedError` with your own code, then run the `check` below it.
-# A check shows your points, and where something is wrong it says what.
-# Run it as often as you like; nothing is recorded.
-# Cells called *try it* are scratch paper: change them, delete them, add your own.
-#
-# **How it is graded.** By the same checks, on other inputs of other sizes, drawn for you alone.
-# So an answer that is right for every input keeps the points that you see here.
-#
-# **How to hand in.** Run everything once from the top (*Kernel → Restart Kernel and Run All Cells*), save,
-# and hand in this one file, under this name, the way your instructor told you.
-#
-# **Letters.** `B` batch, `H` heads, `N` queries, `S` keys, `D` head dimension, `Dv` value dimension, `E` model width.
-
-# %% [markdown]
-# ## Set-up
-#
-# If the next cell cannot find `autograder`, run `make course` in the course's folder
-# and open this notebook from there, with `.venv/bin/jupyter lab`.
+# {{introduction}}
 
 # %%
 import math
@@ -60,8 +34,8 @@ print(products / products.sum())
 # %% [markdown]
 # <details><summary>The three slips</summary>
 #
-# * The products are not divided by $\sqrt{D} = 2$. The scores are 1, 2 and 0.5.
-# * The scores are divided by their sum. Softmax exponentiates them first:
+# * The scores 2, 4 and 1 are not divided by $\sqrt{D} = 2$. The scaled scores are 1, 2 and 0.5.
+# * The scores are divided by their sum. Softmax exponentiates the scaled scores first:
 #   $e^1, e^2, e^{0.5}$ over their sum is 0.231, 0.629, 0.140.
 #   (Without the exponential, a negative score would be a negative weight.)
 # * The output mixes keys. Keys are what a query is compared with; what is mixed is the values:
@@ -73,8 +47,7 @@ print(products / products.sum())
 # %% [markdown]
 # ## 1. Three projections of one input
 #
-# **2 points · easy · 5 minutes** · section *Three projections of one input*
-# (`02-queries-keys-values#three-projections`)
+# {{ch02/project_qkv}} · easy · 5 minutes
 #
 # Write `project_qkv`. Every position's vector $x$, a row of width $E$, is multiplied by three matrices:
 #
@@ -83,7 +56,8 @@ print(products / products.sum())
 # Rows times matrices, with the matrix on the right: `w_q` and `w_k` are `(E, D)`, `w_v` is `(E, Dv)`.
 # `Dv` need not be `D`.
 #
-# *Judged:* the three values, in the order q, k, v, for any sizes.
+# *Judged:* the three values, in the order q, k, v, for any sizes, in float32, float16 and bfloat16.
+# A tuple or a list of them is as good.
 
 # %% [markdown]
 # <details><summary>Hint: which product</summary>
@@ -121,7 +95,7 @@ check("ch02/project_qkv", project_qkv)
 # %% [markdown]
 # ## 2. How widely dot products spread
 #
-# **2 points · easy · 10 minutes** · section *Why divide by √D* (`02-queries-keys-values#why-root-d`)
+# {{ch02/dot_product_variance}} · easy · 10 minutes
 #
 # Attention divides by $\sqrt{D}$ because dot products of longer vectors spread more widely. Here you measure how much.
 #
@@ -160,9 +134,10 @@ def dot_product_variance(q, k):
 
 # %% tags=["try"]
 # try it: which of the two columns stays the same as D grows?
+print("             q·k    q·k/√D")
 for D in (1, 4, 16, 64, 256):
     q, k = torch.randn(4096, D), torch.randn(4096, D)
-    print(f"D = {D:3}: {dot_product_variance(q, k):7.2f} {dot_product_variance(q / math.sqrt(D), k):7.2f}")
+    print(f"D = {D:3}: {dot_product_variance(q, k):8.2f} {dot_product_variance(q / math.sqrt(D), k):9.2f}")
 
 # %% tags=["check"]
 check("ch02/dot_product_variance", dot_product_variance)
@@ -170,8 +145,7 @@ check("ch02/dot_product_variance", dot_product_variance)
 # %% [markdown]
 # ## 3. Scaled dot-product attention
 #
-# **8 points · medium · 40 minutes** · sections *From one row of scores to an output* and *Keys that may not be read*
-# (`02-queries-keys-values#scaled-dot-product-attention`)
+# {{ch02/scaled_dot_product_attention}} and {{02-queries-keys-values#masks}} · medium · 40 minutes
 #
 # Write `scaled_dot_product_attention`. Each query is compared with every key; a softmax over the keys makes weights;
 # the weights mix the values:
@@ -193,6 +167,8 @@ check("ch02/dot_product_variance", dot_product_variance)
 # * **half precision**, 1 point: float16 and bfloat16 inputs give outputs of the same type.
 # * **gradient**, 1 point: gradients are right, and finite even where a query may attend to nothing.
 # * **inputs unchanged**, 1 point: q, k, v and mask are afterwards what they were before.
+#
+# Each of these also asks for the right values.
 
 # %% [markdown]
 # <details><summary>Hint: the scores</summary>
@@ -210,10 +186,8 @@ check("ch02/dot_product_variance", dot_product_variance)
 #
 # <details><summary>Hint: a query that may attend to nothing</summary>
 #
-# If all its scores are −∞, the softmax is 0/0, which is NaN, and so is its gradient,
-# even if you overwrite the NaN afterwards.
-# Fill with the lowest finite number instead, `torch.finfo(scores.dtype).min`:
-# the softmax is then finite, and a second `masked_fill` can make its weights zero.
+# A row whose scores are all −∞ comes out of the softmax as NaN. Put zeros there afterwards with a second `masked_fill`.
+# Fill with −∞; do not add it: added, the NaN comes back in the gradient although the output looks right.
 # </details>
 
 
@@ -226,12 +200,11 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     returns output (B, H, N, Dv), weights (B, H, N, S); zeros in both where a query may attend to nothing
     """
     ### BEGIN SOLUTION
-    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # (B, H, N, S); dividing first keeps float16 in range
+    scaled = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # (B, H, N, S); dividing first keeps float16 in range
     if mask is None:
-        weights = scores.softmax(-1)
+        weights = scaled.softmax(-1)
     else:
-        lowest = torch.finfo(scores.dtype).min  # finite, so that a row of nothing else has a gradient
-        weights = scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0)
+        weights = scaled.masked_fill(~mask, -math.inf).softmax(-1).masked_fill(~mask, 0)  # a row of −∞ alone is NaN
     return weights @ v, weights
     ### END SOLUTION
 
@@ -251,18 +224,19 @@ check("ch02/scaled_dot_product_attention", scaled_dot_product_attention)
 # %% [markdown]
 # ## 4. The gradient, by hand
 #
-# **4 points · hard · 45 minutes** · section *The backward pass by hand* (`02-queries-keys-values#backward-by-hand`)
+# {{ch02/attention_backward}} · medium · 25 minutes
 #
 # Write `attention_backward`. Somewhere behind attention stands a loss $L$.
 # You are given $\partial L / \partial O$, called `d_out`;
 # return $\partial L / \partial Q$, $\partial L / \partial K$ and $\partial L / \partial V$,
 # for attention without a mask.
 #
-# With the scores $A = QK^\top / \sqrt{D}$, the weights $P = \operatorname{softmax}(A)$ along each row and $O = PV$,
-# go backwards one step at a time: from $O$ to $V$ and $P$, from $P$ to $A$, from $A$ to $Q$ and $K$.
+# With the scaled scores $A = QK^\top / \sqrt{D}$, the weights $P = \operatorname{softmax}(A)$ along each row
+# and $O = PV$, go backwards one step at a time: from $O$ to $V$ and $P$, from $P$ to $A$, from $A$ to $Q$ and $K$.
 # The middle step is the softmax, whose Jacobian for one row $p$ is $\operatorname{diag}(p) - p\,p^\top$.
 #
 # Compute it yourself, with matrix products and sums: no `backward()`, no `torch.autograd`.
+# The check cannot see how you did it; a person may look.
 #
 # *Judged:* the three gradients, in the order d_q, d_k, d_v, each of the shape of its input.
 
@@ -297,21 +271,19 @@ def attention_backward(q, k, v, d_out):
     returns d_q (B, H, N, D), d_k (B, H, S, D), d_v (B, H, S, Dv)
     """
     ### BEGIN SOLUTION
-    scale = 1 / math.sqrt(q.shape[-1])
-    weights = (scale * q @ k.transpose(-2, -1)).softmax(-1)  # (B, H, N, S)
+    weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)  # (B, H, N, S)
     d_v = weights.transpose(-2, -1) @ d_out
     d_weights = d_out @ v.transpose(-2, -1)  # (B, H, N, S)
-    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
-    d_q = scale * d_scores @ k
-    d_k = scale * d_scores.transpose(-2, -1) @ q
-    return d_q, d_k, d_v
+    d_scaled = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
+    d_scores = d_scaled / math.sqrt(q.shape[-1])
+    return d_scores @ k, d_scores.transpose(-2, -1) @ q, d_v
     ### END SOLUTION
 
 
 # %% tags=["try"]
-# try it: PyTorch differentiates the attention of exercise 3; compare
+# try it: PyTorch differentiates its own attention; compare
 q, k, v = (torch.randn(2, 3, n, d, requires_grad=True) for n, d in ((5, 8), (7, 8), (7, 6)))
-output, _ = scaled_dot_product_attention(q, k, v)
+output = torch.nn.functional.scaled_dot_product_attention(q, k, v)
 d_out = torch.randn_like(output)
 theirs = torch.autograd.grad(output, (q, k, v), d_out)
 with torch.no_grad():
@@ -321,10 +293,3 @@ for name, a, b in zip(("d_q", "d_k", "d_v"), ours, theirs, strict=True):
 
 # %% tags=["check"]
 check("ch02/attention_backward", attention_backward)
-
-# %% [markdown]
-# ## Done
-#
-# Restart and run everything once more, look at your points, save, and hand in.
-# The page *Queries, keys, values* ends with questions and common mistakes:
-# a good place to see whether you could now explain it to somebody else.

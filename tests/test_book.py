@@ -1,5 +1,6 @@
 """The book builds without a warning, a failing cell stops it, and page 02 holds what it promises."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -75,14 +76,32 @@ def test_every_feedback_link_leads_to_a_section(book):
         assert f'id="{anchor}"' in (book / f"{name}.html").read_text("utf8"), f"{name}#{anchor}"
 
 
-def test_no_exercise_is_solved_on_the_page(page):
-    code = " ".join(cell.get_text() for cell in page.select(".cell_input"))
+def cells():
+    """The code cells in the page's source, those that it hides too: a reader can download them."""
+    return re.findall(
+        r"^```\{code-cell\}[^\n]*\n(?:---\n.*?\n---\n|(?::[^\n]*\n)*)(.*?)^```",
+        (ROOT / f"book/{PAGE}.md").read_text("utf8"),
+        re.DOTALL | re.MULTILINE,
+    )
+
+
+def test_no_exercise_is_solved_on_the_page():
+    code = "\n".join(cells())
     bare = re.sub(r"\s+", "", code)
     solutions = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", SOLUTIONS.read_text("utf8"), re.S)
     lines = [re.sub(r"\s+", "", line.split("#")[0]) for solution in solutions for line in solution.splitlines()]
     assert len(solutions) == 4
     assert not [line for line in lines if len(line) > 15 and line in bare]
     assert not [e.function for e in exercises() if f"def {e.function}(" in code]
+    assert ".var(" not in code
+
+
+def test_every_print_writes_one_string():
+    """Several arguments reach the page as several outputs, now and then."""
+    calls = [node for cell in cells() for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.Call)]
+    printed = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
+    assert len(printed) > 10
+    assert not [ast.unparse(call) for call in printed if len(call.args) != 1]
 
 
 def test_every_pasted_number_is_there(page):

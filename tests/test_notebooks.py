@@ -50,8 +50,9 @@ def course(tmp_path, monkeypatch):
     def get(name):
         if name != "ch99/double":
             raise ValueError(f"name is {name!r}, which is no exercise; there is ch99/double.")
-        return SimpleNamespace(function="double", max_points=3)
+        return SimpleNamespace(function="double", max_points=3, see="99-doubling#twice")
 
+    monkeypatch.delenv("COURSE_BOOK", raising=False)
     monkeypatch.setattr(notebooks, "get", get)
     (tmp_path / "solutions").mkdir()
     return tmp_path
@@ -117,6 +118,34 @@ def test_an_edit_of_one_section_leaves_the_ids_of_the_others(course):
     before = cells(student(course))
     make(course, SMALL.replace("# %%\nfrom", "# %% [markdown]\n# A word first.\n\n# %%\nfrom"))
     assert cells(student(course)).keys() - before.keys() == {"one-exercise-3"}
+
+
+# What prose may hold
+
+
+def prose(course, text):
+    make(course, SMALL.replace("# # One exercise", f"# # One exercise\n#\n# {text}"))
+    return cells(student(course))["one-exercise"].source.removeprefix("# One exercise\n\n")
+
+
+def test_an_exercise_in_prose_becomes_its_points_and_its_section(course):
+    twice = "[99-doubling#twice](../../_build/html/book/99-doubling.html#twice)"
+    assert prose(course, "{{ch99/double}} · easy") == f"**3 points** · {twice} · easy"
+    assert prose(course, "See {{99-doubling#twice}}.") == f"See {twice}."
+
+
+def test_the_links_lead_to_the_courses_own_book(course, monkeypatch):
+    monkeypatch.setenv("COURSE_BOOK", "https://example.org/course/")
+    assert prose(course, "{{99-doubling#twice}}").endswith("(https://example.org/course/book/99-doubling.html#twice)")
+
+
+def test_every_problem_set_begins_with_the_same_words(course):
+    (course / "solutions/introduction.md").write_text("Run the `check`.\n", "utf8")
+    assert prose(course, "{{introduction}}") == "Run the `check`."
+
+
+def test_braces_of_a_formula_stay(course):
+    assert prose(course, "$e^{{x}_{i}}$") == "$e^{{x}_{i}}$"
 
 
 # What is written
@@ -201,6 +230,10 @@ REFUSED = {
     "an unknown exercise": (
         ("ch99/double", "ch99/duoble"),
         "17: name is 'ch99/duoble', which is no exercise; there is ch99/double.",
+    ),
+    "an unknown exercise in prose": (
+        ("# # One exercise", "# # One exercise\n#\n# {{ch99/duoble}}"),
+        "1: name is 'ch99/duoble', which is no exercise; there is ch99/double.",
     ),
     "a solution without markers": (
         ("### BEGIN SOLUTION", "#"),
@@ -293,7 +326,8 @@ def test_a_folder_that_cannot_be_written_is_named(course, capsys):
 # What is committed
 
 
-def test_the_committed_notebooks_are_fresh_and_leak_nothing():
+def test_the_committed_notebooks_are_fresh_and_leak_nothing(monkeypatch):
+    monkeypatch.delenv("COURSE_BOOK", raising=False)
     assert notebooks.main(check=True) == 0
 
 
@@ -307,10 +341,10 @@ def test_a_committed_notebook_is_valid_and_bare(source):
 
 
 @every_problem_set
-def test_the_text_promises_the_points_that_the_exercises_give(source):
+def test_each_exercise_is_announced_with_its_points_in_the_order_of_the_checks(source):
     text = source.read_text("utf8")
-    promised = [int(points) for points in re.findall(r"^# \*\*(\d+) points? ·", text, re.MULTILINE)]
-    assert promised == [get(name).max_points for name in re.findall(r'^check\("(.+?)"', text, re.MULTILINE)]
+    announced = re.findall(r"^# \{\{(ch\d\d/\w+)\}\}", text, re.MULTILINE)
+    assert announced == re.findall(r'^check\("(.+?)"', text, re.MULTILINE)
 
 
 @every_problem_set
