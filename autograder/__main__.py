@@ -3,12 +3,14 @@
 import argparse
 import sys
 
+from .errors import BadInput
+
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
     try:
         return options.run(options)
-    except ValueError as problem:  # bad input: one sentence
+    except BadInput as problem:
         print(problem, file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -11,6 +11,8 @@ from typing import ClassVar
 
 import torch
 
+from .errors import BadInput
+
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 
 
@@ -77,7 +79,7 @@ class Exercise:
     def case(self, property, dtypes=(F32,), **how):
         """Decorate a function from a Draw to the arguments, by name: one case a dtype."""
         if property not in self.points:
-            raise ValueError(f"{self.name}: a case shows {property!r}, but points are given for {list(self.points)}")
+            raise BadInput(f"{self.name}: a case shows {property!r}, but points are given for {list(self.points)}")
 
         def add(inputs):
             for dtype in dtypes:
@@ -131,7 +133,7 @@ class Exercise:
 
     def new(self, name, among):
         if any(other.name == name for other in among):
-            raise ValueError(f"{self.name}: two cases or mistakes are called {name!r}; give one of them another name")
+            raise BadInput(f"{self.name}: two cases or mistakes are called {name!r}; give one of them another name")
         return name
 
 

@@ -25,6 +25,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from . import cohort, intake
+from .errors import BadInput
 from .examine import examine
 from .progress import Progress
 from .rebuild import rebuild
@@ -98,7 +99,7 @@ def require_points(check, notebook):
     """nbgrader takes more points than the notebook promises for an error, fewer for a mark."""
     promised = notebook.cells[check["number"]].metadata.nbgrader.points
     if promised != check["max_points"]:
-        raise ValueError(
+        raise BadInput(
             f"{check['function']} is worth {check['max_points']:g} points, but {promised:g} in the notebook: run"
             " `python -m autograder notebooks`, then `nbgrader generate_assignment` for this assignment."
         )
@@ -205,7 +206,7 @@ def course():
 def require_known(assignment):
     known = cohort.assignments()
     if assignment not in known:
-        raise ValueError(f"There is no assignment {assignment!r}; there is {', '.join(known) or 'none in notebooks/'}.")
+        raise BadInput(f"There is no assignment {assignment!r}; there is {', '.join(known) or 'none in notebooks/'}.")
 
 
 def students(app, assignment, student):
@@ -213,13 +214,13 @@ def students(app, assignment, student):
     submitted = handed_in(app, assignment)
     if student is not None and student not in submitted:
         place = Path(app.coursedir.submitted_directory) / student / assignment
-        raise ValueError(f"There is no submission of {student!r}: the folder {place} does not exist.")
+        raise BadInput(f"There is no submission of {student!r}: the folder {place} does not exist.")
     if student is not None:
         return [student], []
     missing = sorted(known(app) - set(submitted))
     if not submitted and not missing:
         place = Path(app.coursedir.submitted_directory) / "STUDENT" / assignment
-        raise ValueError(f"Nobody has handed in {assignment}: put each student's notebook into {place}.")
+        raise BadInput(f"Nobody has handed in {assignment}: put each student's notebook into {place}.")
     return submitted, missing
 
 
@@ -248,7 +249,7 @@ def prepare(app, assignment):
             cohort.whole(Path(name) / ".writable", b"")
             (Path(name) / ".writable").unlink()
         except OSError as problem:
-            raise ValueError(f"The folder {name} cannot be written ({problem.strerror}).") from None
+            raise BadInput(f"The folder {name} cannot be written ({problem.strerror}).") from None
     cohort.secret()
     with opened(app) as gradebook:
         gradebook.update_or_create_assignment(assignment)
@@ -256,7 +257,7 @@ def prepare(app, assignment):
     try:
         SaveCells(parent=app).preprocess(nbformat.from_dict(cohort.released(assignment)), {"nbgrader": about})
     except RuntimeError as problem:
-        raise ValueError(f"The cells of {assignment} have changed since submissions were graded: {problem}.") from None
+        raise BadInput(f"The cells of {assignment} have changed since submissions were graded: {problem}.") from None
 
 
 @contextmanager
@@ -268,7 +269,7 @@ def opened(app):
         gradebook.db.rollback()
     except (SQLAlchemyError, OSError) as problem:
         reason = getattr(problem, "orig", None) or problem
-        raise ValueError(f"The gradebook {gradebook_file(app)} cannot be written ({reason}).") from None
+        raise BadInput(f"The gradebook {gradebook_file(app)} cannot be written ({reason}).") from None
     with gradebook:
         yield gradebook
 
@@ -277,7 +278,7 @@ def opened(app):
 def examining(app, assignment, names, jobs):
     """With several jobs, submissions are examined in as many processes; this one alone writes the gradebook."""
     if jobs < 1:
-        raise ValueError(f"--jobs is {jobs}; it is the number of submissions judged at the same time, at least 1.")
+        raise BadInput(f"--jobs is {jobs}; it is the number of submissions judged at the same time, at least 1.")
     if jobs == 1 or len(names) < 2:
         yield
         return

@@ -23,7 +23,7 @@ NOT_RUN = Seen(error=("NotRun", "an earlier case ran out of time"), late=True)
 def judge(name, answer, hidden=False, seed=0):
     """Judge `answer`, a function, class or Subject, as the exercise `name`.
 
-    hidden: on inputs drawn from `seed` instead of the public ones. Returns a Report. ValueError for an unknown name.
+    hidden: on inputs drawn from `seed` instead of the public ones. Returns a Report. BadInput for an unknown name.
     """
     exercise = get(name)
     subject = answer if hasattr(answer, "see") else InProcess(answer)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .picture import Picture
 
 WIDTH = 80
+CELL = '<td style="text-align:left;padding:0 1em 0 0">'
 RIGHT, WRONG = "#009e73", "#d55e00"  # told apart by colour-blind readers too
 
 
@@ -60,7 +61,7 @@ class Report:
 
     def html(self):
         rows = "".join(
-            f'<tr><td style="text-align:left">{html.escape(name)}</td><td>{points:g} of {worth:g}</td><td>{state}</td>'
+            f"<tr>{CELL}{html.escape(name)}</td>{CELL}{points:g} of {worth:g}</td>{CELL}{state}</td></tr>"
             for name, (points, worth, state) in self.properties.items()
         )
         parts = [f"<p><b>{html.escape(self.title)}</b></p>", f"<table>{rows}</table>"]

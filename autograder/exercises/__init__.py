@@ -13,6 +13,7 @@ from importlib import import_module, util
 from pathlib import Path
 from types import ModuleType
 
+from ..errors import BadInput
 from ..exercise import Exercise
 
 HERE = Path(__file__).parent
@@ -32,13 +33,13 @@ sys.modules[__name__].__class__ = Course
 
 
 def get(name):
-    """The Exercise called `name`, as "ch02/scaled_dot_product_attention"; ValueError when there is none."""
+    """The Exercise called `name`, as "ch02/scaled_dot_product_attention"; BadInput when there is none."""
     if name not in names():
         near = difflib.get_close_matches(str(name), names(), n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}."
-        raise ValueError(f"name is {name!r}, which is no exercise; {hint}")
+        raise BadInput(f"name is {name!r}, which is no exercise; {hint}")
     if missing(name):
-        raise ValueError(NO_TRITON.format(name))
+        raise BadInput(NO_TRITON.format(name))
     import_module(f"{__name__}.{name.replace('/', '.')}")
     return Exercise.registry[name]
 

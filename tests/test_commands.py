@@ -1,0 +1,46 @@
+"""The commands: bad input gets one sentence and a status, and our own faults are not dressed up as that."""
+
+import pytest
+
+from autograder import __main__ as commands
+from autograder import gradebook, selftest
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["selftest", "ch02/project"], "did you mean 'ch02/project_qkv'?"),
+        (["grade", "03_unknown"], "There is no assignment '03_unknown'"),
+        (["grade", "02_queries_keys_values", "--student", "nobody"], "There is no submission of 'nobody'"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_status_2(arguments, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    assert commands.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and said in err and "Traceback" not in err and len(err.strip().split("\n")) == 1
+
+
+def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
+    def broken(*_):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(selftest, "main", broken)
+    with pytest.raises(ValueError, match="a bug"):
+        commands.main(["selftest"])
+
+
+def test_an_interrupted_command_says_so(monkeypatch, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gradebook, "grade", stopped)
+    assert commands.main(["grade", "02_queries_keys_values"]) == 130
+    assert "stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["selftest", "--draws", "many"]])
+def test_what_is_no_command_is_told_by_argparse(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        commands.main(arguments)
+    assert stop.value.code == 2 and "usage: python -m autograder" in capsys.readouterr().err
