@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from .observe import Seen
+from .subject import Subject
 from .wire import MESSAGE, BadFrame, Gone, Late, Peer
 
 FILES = (
@@ -169,16 +170,16 @@ class Worker:
             self.lose("the notebook's process was stopped: it sent what no worker sends")
 
 
-class Boxed:
+class Boxed(Subject):
     """A Subject: the function `name` of a worker."""
 
     def __init__(self, worker, name):
         self.worker, self.name = worker, name
-        self.errors = set()  # the types of the exceptions seen
+        self.errors = set()  # the exceptions seen
 
     def see(self, inputs, look, given=None):
         seen = self.worker.observe(self.name, inputs, look, given)
-        self.errors |= {seen.error[0]} if seen.error else set()
+        self.errors |= {seen.error} if seen.error else set()
         return seen
 
 

@@ -34,8 +34,8 @@ def alarm(seconds, message):
         raise OutOfTime(message)
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

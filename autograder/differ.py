@@ -43,9 +43,13 @@ def number(o):
 
 
 def not_finite(o):
-    odd = (o.a.isnan() & ~o.b.isnan()) | (o.a.isinf() & ~o.b.isinf())
-    if odd.any():
-        return f"is {'NaN' if o.a[odd].isnan().any() else 'infinite'} in {where(odd, o.axes)}"
+    for odd, words in (
+        (o.a.isnan() & ~o.b.isnan(), "is NaN in {}"),
+        (o.a.isinf() & ~o.b.isinf(), "is infinite in {}"),
+        (o.a.isfinite() & ~o.b.isfinite(), "is finite in {} where it should not be"),
+    ):
+        if odd.any():
+            return words.format(where(odd, o.axes))
 
 
 def coarse(o):
@@ -60,7 +64,9 @@ def flat_along(o):
     if o.same(torch.zeros_like(o.b)):
         return "is all zeros"
     for axis, letter in enumerate(o.axes):
-        if o.a.shape[axis] > 1 and o.same(o.a.mean(axis, keepdim=True).expand(o.a.shape)):
+        level = o.a.mean(axis, keepdim=True).expand(o.a.shape)
+        varies = rms(o.b, o.b.mean(axis, keepdim=True).expand(o.b.shape)) > o.tolerance
+        if o.a.shape[axis] > 1 and varies and o.same(level):
             return f"is the same all along {letter}; it should not be"
 
 
@@ -131,7 +137,7 @@ def runs(indices):
 def empty_rows(o):
     """Says so when exactly the queries that may attend to nothing are wrong."""
     mask = o.trial.inputs.get("mask")
-    if mask is None or mask.all() or o.a.shape != o.b.shape or o.axes[:3] != ["B", "H", "N"]:
+    if mask is None or mask.ndim < 2 or mask.all() or o.a.shape != o.b.shape or o.axes[:3] != ["B", "H", "N"]:
         return ""
     wrong = (~o.a.isclose(o.b, rtol=1e-3, atol=1e-5)).any(-1)
     empty = (~mask.any(-1)).expand(o.b.shape[:3])

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import torch
 
-# No two letters get the same size, and none is 1. D and Dv leave out 4, 8, 16 and 64, so that a constant typed in place
+# `sizes` lets no two be equal, and none is 1. D and Dv leave out 4, 8, 16 and 64, so that a constant typed in place
 # of √D is wrong; N, S and Dv leave out squares, so that their roots are not a rounded √D.
 SIZES = {
     "B": (2, 3),
@@ -34,7 +34,7 @@ class Draw:
 
     def uniform(self, *shape):
         """Numbers in (0, 1), float64."""
-        raw = self.bits.random_raw(max(1, prod(shape))).reshape(shape or (1,))
+        raw = self.bits.random_raw(prod(shape)).reshape(shape or (1,))
         values = torch.from_numpy(((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
         return values if shape else values[0]
 
@@ -60,16 +60,15 @@ class Draw:
 
     def sizes(self, letters, even=""):
         """One size a letter, all different, none 1; those in `even` are even; Hq / Hkv is whole, and is not Hkv."""
-        while True:
-            drawn = {}
-            for letter in letters.split():
-                if letter == "Hq":
-                    drawn["Hq"] = drawn["Hkv"] * (5 - drawn["Hkv"])
-                else:
-                    options = [n for n in SIZES[letter] if letter not in even.split() or n % 2 == 0]
-                    drawn[letter] = self.choice(options)
+        letters = letters.split()
+        options = {letter: SIZES[letter] for letter in letters if letter != "Hq"}
+        options |= {letter: [n for n in options[letter] if n % 2 == 0] for letter in even.split()}
+        for _ in range(1000):
+            drawn = {letter: self.choice(sizes) for letter, sizes in options.items()}
+            drawn |= {"Hq": drawn["Hkv"] * (5 - drawn["Hkv"])} if "Hq" in letters else {}
             if len(set(drawn.values())) == len(drawn):
-                return tuple(drawn.values())
+                return tuple(drawn[letter] for letter in letters)
+        raise ValueError(f"no sizes for {letters} are all different; leave a letter out of `even`, or out")
 
     def mask(self, *shape, keep=0.6):
         """Boolean, True = may attend; varies along every axis, and every row keeps at least one key."""

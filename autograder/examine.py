@@ -7,8 +7,9 @@ import ast
 import hashlib
 import hmac
 
+from . import cohort
 from .boxed import Boxed, Worker
-from .cohort import UNWRITTEN
+from .describe import UNWRITTEN
 from .judging import judge
 
 
@@ -47,10 +48,10 @@ def judged(worker, exercise, function, student, secret, number):
     report = judge(exercise, subject, hidden=True, seed=seed(secret, student, exercise))
     data = {"text/plain": repr(float(report.points)), "text/html": report.html()}
     shown = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}
-    written = "NotImplementedError" not in subject.errors
+    written = UNWRITTEN not in subject.errors
     found = {"function": function, "number": number, "points": report.points, "max_points": report.max_points}
     said = report.diagnosis or report.message.splitlines()[0]
-    return [shown], {**found, "said": said if written else UNWRITTEN}
+    return [shown], {**found, "said": said if written else cohort.UNWRITTEN}
 
 
 def seed(secret, student, exercise):

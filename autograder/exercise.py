@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
 
 import torch
 
@@ -28,7 +27,7 @@ class Case:
     raises: type | None = None  # the exception that is the right answer
     unchanged: bool = False  # the inputs must be as they were
     same_dtype: bool = False  # the outputs come in the reference's dtype
-    largest: Callable | None = None  # arguments -> the most elements that a tensor made on the way may hold
+    largest: Callable | None = None  # arguments -> the most elements that a tensor made on the way may hold (scores too)
     kept: Callable | None = None  # arguments -> the most bytes that an object may keep
     launches: bool = False  # a Triton kernel must have run
     requires: str = ""  # "cuda": pending on a machine without one
@@ -56,8 +55,6 @@ class RightAnswers(list):
 class Exercise:
     """What is asked, with points for each property. `@exercise` leaves one under the reference's name."""
 
-    registry: ClassVar = {}  # name -> Exercise, as far as imported
-
     def __init__(self, reference, chapter, points, returns, takes="", see="", drive=None, uses=()):
         self.reference, self.chapter, self.points, self.see = reference, chapter, points, see
         self.function, self.name = reference.__name__, f"{chapter}/{reference.__name__}"
@@ -67,7 +64,6 @@ class Exercise:
         self.cases, self.mistakes, self.right = [], [], RightAnswers()
         self.variant = self.family = self.predicate = None
         self.simplifications = {}  # words -> {input: function of it}
-        self.registry[self.name] = self
 
     def __repr__(self):
         return f"<exercise {self.name}>"
@@ -78,13 +74,15 @@ class Exercise:
 
     def case(self, property, dtypes=(F32,), **how):
         """Decorate a function from a Draw to the arguments, by name: one case a dtype."""
+        if not isinstance(property, str):
+            raise BadInput(f'{self.name}: a case names the property that it shows: .case("values"), not .case')
         if property not in self.points:
             raise BadInput(f"{self.name}: a case shows {property!r}, but points are given for {list(self.points)}")
 
         def add(inputs):
             for dtype in dtypes:
                 name = inputs.__name__ + (f" in {str(dtype).removeprefix('torch.')}" if len(dtypes) > 1 else "")
-                self.cases.append(Case(self.new(name, self.cases), property, inputs, dtype, **how))
+                self.cases.append(Case(self.unused(name, self.cases), property, inputs, dtype, **how))
             return inputs
 
         return add
@@ -99,19 +97,28 @@ class Exercise:
         self.case(property, fixed=True)(planted)
 
     def slips(self, variant):
-        """slip = exercise.slips(variant): for mistakes one keyword (of a class: one attribute) away from right."""
-        self.variant = variant
+        """slip = exercise.slips(variant): for mistakes one keyword (of a class: one attribute) away from right.
+
+        With no knob turned the variant is right, and so joins the right answers. A knob sets one effect, so that two of
+        them together still do what both sentences say.
+        """
+        self.variant = self.right(variant)
+        known = dir(variant) if inspect.isclass(variant) else inspect.signature(variant).parameters
 
         def slip(name, sentence, **knobs):
+            for knob in set(knobs) - set(known):
+                raise BadInput(f"{self.name}: the slip {name!r} turns a knob {knob!r} that {variant.__name__} has not")
             answer = turned(variant, knobs)
-            self.mistakes.append(Answer(self.new(name, self.mistakes), answer, sentence, knobs))
+            self.mistakes.append(Answer(self.unused(name, self.mistakes), answer, sentence, knobs))
 
         return slip
 
     def mistake(self, answer):
         """Decorate a wrong implementation that is no mere keyword; its docstring is the sentence the student reads."""
-        sentence = " ".join(inspect.getdoc(answer).split())
-        self.mistakes.append(Answer(self.new(answer.__name__, self.mistakes), answer, sentence))
+        sentence = " ".join((answer.__doc__ or "").split())
+        if not sentence:
+            raise BadInput(f"{self.name}: the mistake {answer.__name__!r} needs a docstring, which the student reads")
+        self.mistakes.append(Answer(self.unused(answer.__name__, self.mistakes), answer, sentence))
         return answer
 
     def accepts(self, predicate):
@@ -131,10 +138,24 @@ class Exercise:
         """A question to ask of a wrong answer: is it right when these inputs are changed so?"""
         self.simplifications[words] = changes
 
-    def new(self, name, among):
+    def unused(self, name, among):
         if any(other.name == name for other in among):
             raise BadInput(f"{self.name}: two cases or mistakes are called {name!r}; give one of them another name")
         return name
+
+
+def complaints(exercise):
+    """What an author has still to do, in sentences."""
+    arguments, shown = set(exercise.signature.parameters), {case.property for case in exercise.cases}
+    unknown = (set(exercise.takes) | {name for case in exercise.cases for name in case.gradient}) - arguments
+    if missing := [name for name in exercise.points if name not in shown]:
+        yield f"points are given for {', '.join(missing)}, but no case shows it"
+    if unknown:
+        yield f"takes or gradient name {', '.join(sorted(unknown))}; the arguments are {', '.join(arguments)}"
+    if len(exercise.right) < 3:
+        yield f"it has {len(exercise.right)} right answers; give at least 3, in different styles"
+    if not exercise.mistakes:
+        yield "it has no mistakes: give some that students make"
 
 
 def turned(variant, knobs):

@@ -34,6 +34,7 @@ class Look:
     largest: bool = False
     kept: bool = False
     launches: bool = False
+    raises: str = ""  # the exception that is wanted: one derived from it goes under its name
     exact: bool = False  # make float64 the default dtype, for the reference
     seconds: float = 5.0
 
@@ -76,7 +77,7 @@ def observe(answer, inputs, look=Look(), given=None):
         except KeyboardInterrupt:
             raise  # the person, not the answer
         except BaseException as problem:
-            seen.error = ("" if isinstance(problem, Unfit) else type(problem).__name__, words(problem))
+            seen.error = (called(problem, look.raises), words(problem))
     seen.changed = tuple(name for name in inputs if differs(mine[name], inputs[name]))
     seen.largest, seen.launches = watch.elements, launched.count
     seen.kept = held(made) if look.kept else 0
@@ -128,7 +129,7 @@ def listed(result):
 
 def flat(result):
     """The outputs in float64, copied at once since an answer may reuse its buffers, and what they were."""
-    values = [torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in listed(result)]
+    values = [torch.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for x in listed(result)]
     if len(values) > OUTPUTS:
         raise Unfit(f"returned {len(values)} values, far too many")
     for value in values:
@@ -159,6 +160,12 @@ def differs(a, b):
     pairs = zip(tree_leaves(a), tree_leaves(b), strict=False)
     tensors = [(x.detach(), y) for x, y in pairs if torch.is_tensor(x) and torch.is_tensor(y)]
     return any(x.shape != y.shape or not torch.equal(x.nan_to_num(), y.nan_to_num()) for x, y in tensors)
+
+
+def called(problem, wanted):
+    if isinstance(problem, Unfit):
+        return ""
+    return wanted if wanted in [kind.__name__ for kind in type(problem).__mro__] else type(problem).__name__
 
 
 def words(problem):

@@ -10,9 +10,11 @@ import torch
 
 from . import exercises
 from .exercises import get
-from .judging import judge, trials
+from .explain import fits
+from .judging import judge, run, trials
 from .progress import Progress
 from .subject import InProcess
+from .trial import FAR
 
 COLUMNS = ("misconceptions", "rejected", "named", "misnamed", "panel", "accepted")
 
@@ -42,32 +44,38 @@ def is_drawn(exercise):
 
 
 def one_draw(name, seed):
-    """(kind, name, outcome, gap) of every answer of an exercise on one draw."""
+    """(kind, name, outcome, gap, words) of every answer of an exercise on one draw, and its cases that are no use."""
     torch.set_num_threads(1)
     exercise, cases = get(name), trials(name, ("hidden", seed))
-
-    def judged(kind, answer):
-        report = judge(name, answer.answer, hidden=True, seed=seed)
-        full = report.points + report.pending_points == report.max_points
-        named = "named" if report.diagnosis == answer.name else "misnamed" if report.diagnosis else "abstained"
-        return kind, answer.name, "accepted" if full else named, furthest(answer, cases)
-
-    return [judged("mistake", m) for m in exercise.mistakes] + [judged("right", r) for r in exercise.right]
+    weak = [("case", trial.case.name, "weak", 0.0, "trivial answers come near") for trial in cases if trial.weak]
+    mistakes = [judged("mistake", mistake, exercise, cases, seed) for mistake in exercise.mistakes]
+    return weak + mistakes + [judged("right", answer, exercise, cases, seed) for answer in exercise.right]
 
 
-def furthest(answer, cases):
-    """The largest gap to the reference, in tolerances, over the cases whose outputs the reference decides."""
-    subject = InProcess(answer.answer)
-    cases = [trial for trial in cases if not trial.exercise.predicate]
-    return max((trial.gap(subject.see(trial.inputs, trial.look)) for trial in cases), default=0.0)
+def judged(kind, answer, exercise, cases, seed):
+    report = judge(exercise.name, answer.answer, hidden=True, seed=seed)
+    full = report.points + report.pending_points == report.max_points
+    named = "named" if report.diagnosis == answer.name else "misnamed" if report.diagnosis else "abstained"
+    rows = run(InProcess(answer.answer), cases)
+    gap = max((row.trial.gap(row.seen) for row in rows if not exercise.predicate), default=0.0)
+    words = alike(answer, exercise, rows) if kind == "mistake" else report.message.split("\n")[0]
+    return kind, answer.name, "accepted" if full else named, gap, words
+
+
+def alike(mistake, exercise, rows):
+    """The other mistakes that did the same on every case: merge them, or add a case."""
+    others = [other.name for other in exercise.mistakes if other is not mistake and fits(other, rows)]
+    return f"cannot be told from {', '.join(others)}" if others else ""
 
 
 def row(exercise, found):
-    outcomes = defaultdict(set)
-    for kind, name, outcome, _ in found:
+    outcomes, words = defaultdict(set), {}
+    for kind, name, outcome, _, said in found:
         outcomes[kind, name].add(outcome)
+        words[kind, name] = said or words.get((kind, name), "")
     mistakes = {m.name: outcomes["mistake", m.name] for m in exercise.mistakes}
     right = {r.name: outcomes["right", r.name] for r in exercise.right}
+    gaps = {kind: [gap for k, _, _, gap, _ in found if k == kind and gap != FAR] for kind in ("mistake", "right")}
     return {
         "name": exercise.name,
         "chapter": exercise.chapter,
@@ -77,15 +85,20 @@ def row(exercise, found):
         "misnamed": sum("misnamed" in seen for seen in mistakes.values()),
         "panel": len(right),
         "accepted": sum(seen == {"accepted"} for seen in right.values()),
-        "largest_gap_of_right": max((gap for kind, _, _, gap in found if kind == "right"), default=0.0),
-        "least_gap_of_wrong": min((gap for kind, _, _, gap in found if kind == "mistake" and gap > 1), default=None),
-        "odd": [f"mistake {name}: {', '.join(sorted(seen))}" for name, seen in mistakes.items() if seen != {"named"}]
-        + [f"right answer {name}: not accepted" for name, seen in right.items() if seen != {"accepted"}],
+        "largest_gap_of_right": max(gaps["right"], default=0.0),
+        "least_gap_of_wrong": min((gap for gap in gaps["mistake"] if gap > 1), default=None),
+        "weak_cases": sorted({name for kind, name, *_ in found if kind == "case"}),
+        "odd": [
+            f"{kind} {name}: {', '.join(sorted(seen))}. {words[kind, name]}".strip()
+            for (kind, name), seen in outcomes.items()
+            if seen != {"named" if kind == "mistake" else "accepted"}
+        ],
     }
 
 
 def sound(row):
-    return row["rejected"] == row["misconceptions"] and row["accepted"] == row["panel"] and row["misnamed"] == 0
+    rejected, accepted = row["rejected"] == row["misconceptions"], row["accepted"] == row["panel"]
+    return rejected and accepted and row["misnamed"] == 0 and not row["weak_cases"]
 
 
 def table(found, draws):
@@ -95,7 +108,8 @@ def table(found, draws):
         "exercise".ljust(35) + "".join(c.rjust(15) for c in (*COLUMNS, "right", "wrong")),
     ]
     for r in found:
-        gaps = f"≤ {r['largest_gap_of_right']:.2f}", f"≥ {r['least_gap_of_wrong'] or 0:.1e}"
+        least = r["least_gap_of_wrong"]
+        gaps = f"≤ {r['largest_gap_of_right']:.2f}", "–" if least is None else f"≥ {least:.1e}"
         lines.append(r["name"].ljust(35) + "".join(str(x).rjust(15) for x in (*(r[c] for c in COLUMNS), *gaps)))
         lines += [f"    {said}" for said in r["odd"]]
     return "\n".join(lines)

@@ -34,6 +34,10 @@ def test_every_right_answer_has_full_marks_on_every_draw(measured):
     assert [row["odd"] for row in measured if row["accepted"] != row["panel"]] == []
 
 
+def test_no_draw_lets_a_trivial_answer_come_near(measured):
+    assert [row["weak_cases"] for row in measured if row["weak_cases"]] == []
+
+
 def test_right_and_wrong_are_far_apart(measured):
     """In tolerances: what is right stays well below 1, and no mistake comes anywhere near."""
     assert max(row["largest_gap_of_right"] for row in measured) < 0.7
@@ -66,12 +70,12 @@ def test_the_command_prints_json_with_the_names_that_others_rely_on(capsys):
     (row,) = json.loads(capsys.readouterr().out)["exercises"]
     counts = {name: row[name] for name in ("misconceptions", "rejected", "named", "misnamed", "panel", "accepted")}
     assert row["name"] == "ch02/dot_product_variance" and row["chapter"] == "ch02"
-    assert counts == {"misconceptions": 8, "rejected": 8, "named": 8, "misnamed": 0, "panel": 4, "accepted": 4}
+    assert counts == {"misconceptions": 10, "rejected": 10, "named": 10, "misnamed": 0, "panel": 5, "accepted": 5}
 
 
 def test_what_is_odd_is_told_and_fails_the_command(capsys, monkeypatch):
     exercise = get("ch02/dot_product_variance")
-    row = selftest.row(exercise, [("mistake", "divided_by_m", "accepted", 0.2)])
+    row = selftest.row(exercise, [("mistake", "divided_by_m", "accepted", 0.2, "")])
     monkeypatch.setattr(selftest, "measure", lambda chosen, draws: [row])
     assert selftest.main(1) == 1
     assert "mistake divided_by_m: accepted" in capsys.readouterr().out

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..errors import BadInput
-from ..exercise import Exercise
+from ..exercise import complaints
 
 HERE = Path(__file__).parent
 PROBLEM_SETS = HERE.parent.parent / "solutions"
@@ -40,8 +40,18 @@ def get(name):
         raise BadInput(f"name is {name!r}, which is no exercise; {hint}")
     if missing(name):
         raise BadInput(NO_TRITON.format(name))
-    import_module(f"{__name__}.{name.replace('/', '.')}")
-    return Exercise.registry[name]
+    return imported(name)
+
+
+@cache
+def imported(name):
+    exercise = getattr(import_module(f"{__name__}.{name.replace('/', '.')}"), name.partition("/")[2], None)
+    where = f"autograder/exercises/{name}.py"
+    if getattr(exercise, "name", None) != name:
+        raise BadInput(f"{where}: the reference must be called as the file is, and its chapter as the folder")
+    for complaint in complaints(exercise):
+        raise BadInput(f"{where}: {complaint}")
+    return exercise
 
 
 @cache

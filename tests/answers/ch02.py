@@ -27,6 +27,12 @@ def pasted_line(x, w_q, w_k, w_v):
     return q, k, v
 
 
+@mistake(PROJECT, "queries_by_w_k")
+def queries_from_the_keys_line(x, w_q, w_k, w_v):
+    keys, values = (torch.einsum("bne,ed->bnd", x, w) for w in (w_k, w_v))
+    return keys.clone(), keys, values
+
+
 @mistake(PROJECT, "values_by_w_k")
 def linear_with_two_weights(x, w_q, w_k, w_v):
     return [F.linear(x, w.t()) for w in (w_q, w_k, w_k)]
@@ -84,7 +90,7 @@ def scaled_by_the_width(x, w_q, w_k, w_v):
     return tuple(x @ w / math.sqrt(x.shape[-1]) for w in (w_q, w_k, w_v))
 
 
-@wrong(PROJECT)
+@mistake(PROJECT, "values_by_w_q")
 def values_by_w_q(x, w_q, w_k, w_v):
     return x @ w_q, x @ w_k, x @ w_q
 
@@ -200,7 +206,7 @@ def numpys_default(q, k):
     return torch.tensor(np.var(s))
 
 
-@mistake(VARIANCE, "divided_by_d")
+@mistake(VARIANCE, "divided_by_d_less_one")
 def len_of_the_wrong_axis(q, k):
     s = torch.stack([torch.dot(a, b) for a, b in zip(q, k, strict=True)])
     mean = sum(s) / len(s)
@@ -240,7 +246,7 @@ def of_attention_scores(q, k):
     return s.var()
 
 
-@wrong(VARIANCE)
+@mistake(VARIANCE, "of_the_theory")
 def the_theory(q, k):
     return torch.tensor(float(q.shape[1]))
 
@@ -651,6 +657,14 @@ def not_mask_times_infinity(q, k, v, mask=None):
     a = scores(q, k)
     a = a if mask is None else a + ~mask * torch.tensor(-math.inf, dtype=a.dtype)
     p = by_hand(a)
+    return p @ v, p
+
+
+@mistake(SDPA, "mask_added")
+def mask_as_a_bonus(q, k, v, mask=None):
+    a = scores(q, k)
+    p = by_hand(a if mask is None else a + mask.to(a.dtype))
+    p = p if mask is None else torch.where(mask.any(-1, keepdim=True), p, 0)
     return p @ v, p
 
 

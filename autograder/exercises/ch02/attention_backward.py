@@ -109,11 +109,6 @@ def weights_not_transposed(q, k, v, d_out):
 
 
 @attention_backward.right
-def in_matrices(q, k, v, d_out):
-    return backward(q, k, v, d_out)
-
-
-@attention_backward.right
 def by_autograd(q, k, v, d_out):
     q, k, v = (x.detach().clone().requires_grad_() for x in (q, k, v))
     out = torch.nn.functional.scaled_dot_product_attention(q, k, v)

@@ -39,9 +39,9 @@ SCORES = {
 }
 
 
-def spread(q, k, *, of="pairs", scale=0.0, divisor="M − 1", about="mean", root=False):
+def spread(q, k, *, of="pairs", power=0.0, divisor="M − 1", about="mean", root=False):
     """One implementation with a knob for each slip."""
-    scores = SCORES[of](q, k) / q.shape[-1] ** scale
+    scores = SCORES[of](q, k) / q.shape[-1] ** power
     squares = (scores - scores.mean() if about == "mean" else scores).square()
     variance = squares.sum() / {"M − 1": len(squares) - 1, "M": len(squares), "D − 1": q.shape[-1] - 1, "1": 1}[divisor]
     return variance.sqrt() if root else variance
@@ -49,14 +49,20 @@ def spread(q, k, *, of="pairs", scale=0.0, divisor="M − 1", about="mean", root
 
 slip = dot_product_variance.slips(spread)
 slip("divided_by_m", "You divide by M. The mean comes from the same samples, so divide by M − 1.", divisor="M")
-slip("divided_by_d", "You divide by D − 1. There are M scores: divide by M − 1.", divisor="D − 1")
+slip("divided_by_d_less_one", "You divide by D − 1. There are M scores: divide by M − 1.", divisor="D − 1")
 slip("not_divided", "That is the sum of the squares. Divide it by M − 1.", divisor="1")
 slip("standard_deviation", "That is the standard deviation. The variance is its square.", root=True)
 slip("mean_not_subtracted", "That is the mean square. A variance takes the mean score off first.", about="zero")
 slip("every_pair", "You take every q with every k. Here q_m goes with k_m: M scores, not M².", of="all pairs")
 slip("components", "That is the spread of single products. Add up each row's: that is the score.", of="components")
 slip("summed_over_pairs", "You add up over the M pairs. A score adds up over one row, its D components.", of="columns")
-slip("scaled_scores", "The scores are divided by √D already. The spread of q·k itself is asked.", scale=0.5)
+slip("scaled_scores", "The scores are divided by √D already. The spread of q·k itself is asked.", power=0.5)
+
+
+@dot_product_variance.mistake
+def of_the_theory(q, k):
+    """That is D, the variance in theory for independent components of variance 1. Measure it on the samples."""
+    return torch.tensor(float(q.shape[-1]))
 
 
 @dot_product_variance.right

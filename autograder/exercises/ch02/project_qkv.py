@@ -15,7 +15,7 @@ from autograder.exercise import BF16, F16, F32, exercise
 )
 def project_qkv(x, w_q, w_k, w_v):
     """Each token's row times each matrix (Vaswani et al. 2017, section 3.2.2)."""
-    return tuple(torch.stack([torch.stack([token @ w for token in item]) for item in x]) for w in (w_q, w_k, w_v))
+    return x @ w_q, x @ w_k, x @ w_v
 
 
 @project_qkv.case("values", dtypes=(F32, F16, BF16))
@@ -33,11 +33,13 @@ def square_matrices(draw):  # a transposed or exchanged matrix does not show by 
 def project(x, w_q, w_k, w_v, *, of_q="q", of_k="k", of_v="v", transpose=False, scale=False):
     w = {"q": w_q, "k": w_k, "v": w_v}
     q, k, v = (x @ (w[name].mT if transpose else w[name]) for name in (of_q, of_k, of_v))
-    return q / q.shape[-1] ** 0.5 if scale else q, k, v
+    return (q / q.shape[-1] ** 0.5 if scale else q), k, v
 
 
 slip = project_qkv.slips(project)
 slip("keys_by_w_q", "k is made with w_q. Each of the three has a matrix of its own.", of_k="q")
+slip("queries_by_w_k", "q is made with w_k. Each of the three has a matrix of its own.", of_q="k")
+slip("values_by_w_q", "v is made with w_q. Each of the three has a matrix of its own.", of_v="q")
 slip("values_by_w_k", "v is made with w_k. Each of the three has a matrix of its own.", of_v="k")
 slip("one_matrix", "q, k and v are all made with w_q. Each of the three has a matrix of its own.", of_k="q", of_v="q")
 slip("queries_and_keys_exchanged", "q is made with w_k, and k with w_q.", of_q="k", of_k="q")
@@ -52,11 +54,6 @@ slip(
 def values_not_projected(x, w_q, w_k, w_v):
     """v is x itself. Values have a projection of their own, by w_v."""
     return x @ w_q, x @ w_k, x
-
-
-@project_qkv.right
-def matrix_products(x, w_q, w_k, w_v):
-    return x @ w_q, x @ w_k, x @ w_v
 
 
 @project_qkv.right

@@ -139,7 +139,7 @@ SCALES = {
 
 def attend(
     q, k, v, mask=None, *, scale="1/√D", over=-1, keys="transposed", hide="before softmax", fill=-math.inf, flip=False,
-    empty="zeros", stable=True, mix="values", in_place=False, returns=None,
+    empty="0", stable=True, mix="values", in_place=False, returns=None,
 ):  # fmt: skip
     """One implementation with a knob for each slip."""
     c = scale if isinstance(scale, float) else SCALES[scale](q, k, v)
@@ -148,11 +148,15 @@ def attend(
     allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None or hide == "never" else mask ^ flip
     if hide == "before softmax":
         scores = scores.masked_fill(~allowed, fill)
+    if hide == "added":
+        scores = scores + allowed
     if hide == "scores that are 0":
         scores = (scores * allowed).masked_fill(scores * allowed == 0, -math.inf)
     weights = scores.softmax(over) if stable else scores.exp() / scores.exp().sum(over, keepdim=True)
     weights = weights * allowed if hide == "after softmax" else weights
-    weights = weights.masked_fill(~allowed.any(-1, keepdim=True), 0) if empty == "zeros" else weights
+    weights = weights.masked_fill(
+        ~allowed.any(-1, keepdim=True), {"0": 0, "NaN": math.nan, "1/S": 1 / k.shape[-2]}[empty]
+    )
     return (weights @ (v if mix == "values" else k)).to(returns or q.dtype), weights.to(returns or q.dtype)
 
 
@@ -176,8 +180,9 @@ slip("mask_fills_zero", "Hidden scores are set to 0, a score like any other: e�
 slip("mask_fill_too_small", "Hidden scores get a fill that real scores can go below. Set them to −∞.", fill=-100.0)
 slip("mask_after_softmax", "The mask comes after the softmax: rows sum to less than 1.", hide="after softmax")
 slip("zero_scores_hidden", "A score that happens to be 0 is hidden too. Let the mask decide.", hide="scores that are 0")
-slip("empty_row_nan", "A query that may see nothing keeps what softmax gives. It should give zeros.", empty="as it is")
-slip("empty_row_uniform", "A query that may see nothing sees all. Give zeros.", fill=-1e4, empty="as it is")
+slip("empty_row_nan", "A query that may attend to nothing gives NaN (0/0). It should give zeros.", empty="NaN")
+slip("empty_row_uniform", "A query that may attend to nothing sees all keys alike. Give zeros.", empty="1/S")
+slip("mask_added", "The mask is added to the scores: True counts 1. It decides who may attend.", hide="added")
 slip("fill_beyond_half", "−1e9 does not fit into float16. Fill with −inf, or the dtype's least number.", fill=-1e9)
 slip("no_maximum", "exp overflows. Take each row's largest score off first, as softmax does.", stable=False)
 slip("float32_returned", "The outputs come in float32 whatever the inputs are. Give them q's dtype.", returns=F32)

@@ -35,9 +35,17 @@ multi_head_attention.simpler("w_o is the identity", w_o=lambda w: torch.eye(len(
 multi_head_attention.simpler("num_heads is 1", num_heads=lambda n: 1)
 
 
-def inputs(draw, N=5, S=7, H=3, E=21):
+def inputs(draw, square=False, **change):
+    """H heads of an odd width; N = S on request, where a mask or a role on the wrong axis does not raise."""
+    (B, N, S), H = draw.sizes("B N S"), draw.choice((2, 3))
+    E = H * draw.choice((5, 7))
     weights = {name: draw.normal(E, E, scale=0.4) for name in ("w_q", "w_k", "w_v", "w_o")}
-    return {"x_q": draw.normal(2, N, E), "x_kv": draw.normal(2, S, E), **weights, "num_heads": H}
+    return {
+        "x_q": draw.normal(B, N, E),
+        "x_kv": draw.normal(B, N if square else S, E),
+        **weights,
+        "num_heads": H,
+    } | change
 
 
 @multi_head_attention.case("values", dtypes=(F32, F16, BF16))
@@ -47,34 +55,40 @@ def cross(draw):
 
 @multi_head_attention.case("values")
 def to_itself(draw):
-    drawn = inputs(draw, S=5)
+    drawn = inputs(draw, square=True)
     return drawn | {"x_kv": drawn["x_q"].clone()}
 
 
 @multi_head_attention.case("masking")
 def padding(draw):
-    return inputs(draw) | {"mask": draw.mask(2, 1, 1, 7)}
+    drawn = inputs(draw)
+    return drawn | {"mask": draw.mask(len(drawn["x_kv"]), 1, 1, drawn["x_kv"].shape[1])}
 
 
 @multi_head_attention.case("masking")
-def a_mask_for_each_head(draw):  # N = S: a mask on the wrong axis does not raise
-    return inputs(draw, S=5) | {"mask": draw.mask(2, 3, 5, 5)}
+def a_mask_for_each_head(draw):
+    drawn = inputs(draw, square=True)
+    B, N, _ = drawn["x_q"].shape
+    return drawn | {"mask": draw.mask(B, drawn["num_heads"], N, N)}
 
 
 @multi_head_attention.case("refusal", raises=ValueError)
 def heads_that_do_not_divide(draw):
-    return inputs(draw, H=draw.choice((2, 4, 5)))
+    return inputs(draw, num_heads=4)
 
 
 def attend(
     x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None, *, split="columns", merge="columns", width="D", over=-1,
-    project=True, of_k="k", of_v="v", hide="keys", flip=False, refuse=True,
+    project=True, of_k="k", of_v="v", transpose="", hide="keys", flip=False, refuse=True,
 ):  # fmt: skip
     """One implementation with a knob for each slip."""
     B, E, D = len(x_q), w_q.shape[1], w_q.shape[1] // num_heads
     if refuse and E % num_heads:
         raise ValueError("num_heads does not divide the width")
-    w = {"q": w_q, "k": w_k, "v": w_v}
+    w = {
+        name: matrix.mT if name in transpose else matrix
+        for name, matrix in zip("qkvo", (w_q, w_k, w_v, w_o), strict=True)
+    }
     made = ((x @ w[of])[..., : num_heads * D] for x, of in ((x_q, "q"), (x_kv, of_k), (x_kv, of_v)))
     q, k, v = (SPLITS[split](x, num_heads) for x in made)
     scores = q @ k.mT / {"D": D, "E": E, "1": 1}[width] ** 0.5
@@ -82,7 +96,7 @@ def attend(
         mask = mask.mT if hide == "queries" and q.shape[2] == k.shape[2] else mask
         scores = scores.masked_fill(~(mask ^ flip), -math.inf)
     out = MERGES[merge](scores.softmax(over) @ v).reshape(B, -1, num_heads * D)
-    return out @ w_o[: num_heads * D] if project else out
+    return out @ w["o"][: num_heads * D] if project else out
 
 
 SPLITS = {  # (B, N, E) -> (B, H, N, D)
@@ -122,6 +136,8 @@ slip("over_queries", "You normalise over the queries. One query's weights over i
 slip("no_output_projection", "W_O is missing: the heads lie side by side, and nothing mixes them.", project=False)
 slip("keys_and_values_exchanged", "k is made with w_v, and v with w_k.", of_k="v", of_v="k")
 slip("one_matrix", "q, k and v are all made with w_q.", of_k="q", of_v="q")
+slip("transposed", "All matrices are transposed. Here w_q is such that q is x times w_q.", transpose="qkvo")
+slip("w_o_transposed", "w_o is transposed. The output is the merged heads times w_o.", transpose="o")
 slip("mask_ignored", "The mask is not used.", hide="never")
 slip("mask_on_queries", "The mask lies on the axis of queries. It hides keys, the last axis.", hide="queries")
 slip("mask_inverted", "The mask is read the other way round. Here True means: may attend.", flip=True)
@@ -132,11 +148,6 @@ slip("width_cut_off", "A head count that does not divide E is not refused, and c
 def roles_exchanged(x_q, x_kv, *rest):
     """The queries come from x_kv, and keys and values from x_q. It is the other way round."""
     return attend(x_kv, x_q, *rest)
-
-
-@multi_head_attention.right
-def in_one_piece(*args):
-    return attend(*args)
 
 
 @multi_head_attention.right

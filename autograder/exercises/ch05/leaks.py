@@ -12,7 +12,7 @@ from autograder.exercise import exercise
 def leaks(attention):
     """Whether output i of attention(q, k, v), all (B, H, N, D), changes with a later query, key or value.
 
-    In any row, head or batch item, by more than rounding.
+    In any row, head or batch item, by more than rounding. Use at least 6 positions.
     """
     tensors = inputs()
     before = attention(*tensors)
@@ -76,6 +76,7 @@ IN_PEACE = {
     "only_itself": lambda q, k, v: v + 0 * q,
     "running_mean": lambda q, k, v: v.cumsum(2) / torch.arange(1, v.shape[2] + 1)[:, None],
     "nothing": lambda q, k, v: 0 * v,
+    "a_trace_of_rounding": lambda q, k, v: attend(q, k, v) + 1e-7 * v.mean(2, keepdim=True),
 }
 for property, plants in (("catches", CATCHES), ("leaves in peace", IN_PEACE)):
     for name, attention in plants.items():
@@ -114,6 +115,7 @@ slip("only_keys", f"{VERDICTS} changes keys alone: leaks through queries or valu
 slip("only_values", f"{VERDICTS} changes values alone: leaks through queries or keys go by.", change="v")
 slip("no_queries", f"{VERDICTS} changes keys and values, no queries: leaks through queries go by.", change="kv")
 slip("too_tolerant", f"{VERDICTS} has a large tolerance. A faint leak is a leak.", tolerance=0.05)
+slip("to_the_last_bit", f"{VERDICTS} demands equality to the last bit. Rounding is no leak.", tolerance=0)
 slip("one_item", f"{VERDICTS} changes a single batch item.", item=0)
 slip("one_head", f"{VERDICTS} changes a single head.", head=0)
 

@@ -59,11 +59,13 @@ def filled_to_the_end(draw):
 class Buffers:
     """One implementation with an attribute for each slip."""
 
-    advance, before, after, front, exchange, alias, wide = True, 0, 0, False, False, False, 1
+    advance = True
+    before = after = 0
+    front = exchange = alias = False
+    wide = 1
 
     def __init__(self, batch, heads, length, dim):
-        self.k, self.v = (torch.zeros(batch, heads, (length + 1) * self.wide, dim)[:, :, : length + 1] for _ in "kv")
-        self.k, self.v = (x if self.wide > 1 else x[:, :, :length].clone() for x in (self.k, self.v))
+        self.k, self.v = (torch.zeros(batch, heads, length * self.wide, dim) for _ in "kv")
         self.v, self.n = self.k if self.alias else self.v, 0
 
     def append(self, k, v):
@@ -80,11 +82,7 @@ class Buffers:
 
 
 slip = KVCache.slips(Buffers)
-slip(
-    "offset_not_advanced",
-    "The offset is not advanced: every append overwrites the one before, and only the newest positions come back.",
-    advance=False,
-)
+slip("only_the_newest", "Only the newest positions come back: an append forgets those before it.", advance=False)
 slip("newest_left_out", "The position just appended is not among those returned.", after=-1)
 slip("oldest_left_out", "The first position is not among those returned.", before=1)
 slip("put_in_front", "New positions go in front of the old ones. They belong behind them.", front=True)
@@ -93,11 +91,6 @@ slip("one_buffer_for_both", "Keys and values are written to the same buffer.", a
 slip(
     "room_for_more", "The cache holds more bytes than B · Hkv · S · D numbers for keys and as many for values.", wide=2
 )
-
-
-@KVCache.right
-class Preallocated(Buffers):
-    pass
 
 
 @KVCache.right

@@ -24,7 +24,7 @@ def reader(sees, says="It is {}."):
     """A reader that answers from the lines for which sees(index, lines) holds; the last line is the question."""
 
     def answer(prompt):
-        *lines, question = prompt.split("\n")
+        *lines, question = filter(None, map(str.strip, prompt.splitlines()))
         seen = [line for i, line in enumerate(lines) if sees(i, lines)]
         found = [
             word
@@ -42,7 +42,9 @@ READERS = {
         "reads_everything": reader(lambda i, lines: True),
         "answers_in_small_letters": lambda prompt: reader(lambda i, lines: True)(prompt).lower(),
         "answers_in_whole_sentences": reader(lambda i, lines: True, says="The code of the red door is {}."),
-        "reads_no_lines": lambda prompt: " ".join(re.findall("[A-Z]{4,}", prompt)) if prompt.endswith("?") else "",
+        "reads_no_lines": lambda prompt: (
+            " ".join(re.findall("[A-Z]{4,}", prompt)) if prompt.rstrip().endswith("?") else ""
+        ),
     },
     "misses": {
         "reads_the_first_three_lines": reader(lambda i, lines: i < 3),
@@ -124,14 +126,19 @@ slip("no_separator", "Your probe joins the parts with nothing between them. Each
 
 
 @position_probe.mistake
+def put_into_the_callers_list(answer, fact, question, distractors, positions):
+    """Your probe leaves each fact in the list of distractors, so that later prompts hold it several times."""
+    context, found = list(distractors), []
+    for p in positions:
+        context.insert(p, fact[0])
+        found.append(fact[1].lower() in answer("\n".join([*context, question])).lower())
+    return found
+
+
+@position_probe.mistake
 def always_found(answer, fact, question, distractors, positions):
     """Your probe reports the fact found at every position, whatever the reply is."""
     return [True for _ in positions]
-
-
-@position_probe.right
-def in_a_comprehension(*asked):
-    return probe(*asked)
 
 
 @position_probe.right
