@@ -27,7 +27,7 @@ class Case:
     raises: type | None = None  # the exception that is the right answer
     unchanged: bool = False  # the inputs must be as they were
     same_dtype: bool = False  # the outputs come in the reference's dtype
-    largest: Callable | None = None  # arguments -> the most elements that a tensor made on the way may hold (scores too)
+    largest: Callable | None = None  # arguments -> the most elements in one tensor made on the way (scores too)
     kept: Callable | None = None  # arguments -> the most bytes that an object may keep
     launches: bool = False  # a Triton kernel must have run
     requires: str = ""  # "cuda": pending on a machine without one
