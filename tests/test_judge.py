@@ -316,3 +316,22 @@ def test_a_drawn_mask_leaves_each_row_a_key_and_varies_along_every_axis():
     mask = Draw("mask").mask(3, 4, 5, 7)
     assert mask.any(-1).all()
     assert all((mask != mask.roll(1, axis)).any() for axis in range(4))
+
+
+def test_importing_the_judge_imports_nothing_heavy_but_torch():
+    code = "import sys, torch; known = set(sys.modules); from autograder import check; print(*set(sys.modules) - known)"
+    added = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    tops = {name.split(".")[0] for name in added}
+    assert "autograder" in tops
+    assert not tops & {"nbgrader", "IPython", "matplotlib", "triton", "jupytext", "nbformat", "sqlalchemy"}
+    assert not any(name.startswith(("torch._dynamo", "torch._inductor")) for name in added)
+
+
+def test_the_largest_tensor_is_watched_without_importing_a_compiler():
+    code = """
+import sys, torch
+from autograder.observe import Look, observe
+observe(lambda x: x + x, {"x": torch.ones(3)}, Look(largest=True))
+print(*(name for name in sys.modules if name.startswith("torch._dynamo")))
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == []
