@@ -25,16 +25,19 @@ def judge(name, answer, hidden=False, seed=0):
 
     hidden: on inputs drawn from `seed` instead of the public ones. Returns a Report. BadInput for an unknown name.
     """
-    exercise = get(name)
     subject = answer if isinstance(answer, Subject) else InProcess(answer)
     with one_thread(), calm():
-        cases = trials(name, ("hidden", seed) if hidden else "public")
-        rows = run(subject, cases)
-        alone = missed(rows)
-        if alone and exercise.uses and not unanswered(rows):
-            helped = run(subject, cases, trusted(exercise))
-            rows = [own if own.ok else better for own, better in zip(rows, helped, strict=True)]
-        return report(exercise, subject, rows, alone)
+        return judged(get(name), subject, trials(name, ("hidden", seed) if hidden else "public"))[0]
+
+
+def judged(exercise, subject, cases):
+    """The report, and the rows that it rests on."""
+    rows = run(subject, cases)
+    alone = missed(rows)
+    if alone and exercise.uses and not unanswered(rows):
+        helped = run(subject, cases, trusted(exercise))
+        rows = [own if own.ok else better for own, better in zip(rows, helped, strict=True)]
+    return report(exercise, subject, rows, alone), rows
 
 
 def trials(name, key):

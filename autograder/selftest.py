@@ -11,7 +11,7 @@ import torch
 from . import exercises
 from .exercises import get
 from .explain import fits
-from .judging import judge, run, trials
+from .judging import judged, trials
 from .progress import Progress
 from .subject import InProcess
 from .trial import FAR
@@ -48,15 +48,14 @@ def one_draw(name, seed):
     torch.set_num_threads(1)
     exercise, cases = get(name), trials(name, ("hidden", seed))
     weak = [("case", trial.case.name, "weak", 0.0, "trivial answers come near") for trial in cases if trial.weak]
-    mistakes = [judged("mistake", mistake, exercise, cases, seed) for mistake in exercise.mistakes]
-    return weak + mistakes + [judged("right", answer, exercise, cases, seed) for answer in exercise.right]
+    mistakes = [outcome("mistake", mistake, exercise, cases) for mistake in exercise.mistakes]
+    return weak + mistakes + [outcome("right", answer, exercise, cases) for answer in exercise.right]
 
 
-def judged(kind, answer, exercise, cases, seed):
-    report = judge(exercise.name, answer.answer, hidden=True, seed=seed)
+def outcome(kind, answer, exercise, cases):
+    report, rows = judged(exercise, InProcess(answer.answer), cases)
     full = report.points + report.pending_points == report.max_points
     named = "named" if report.diagnosis == answer.name else "misnamed" if report.diagnosis else "abstained"
-    rows = run(InProcess(answer.answer), cases)
     gap = max((row.trial.gap(row.seen) for row in rows if not exercise.predicate), default=0.0)
     words = alike(answer, exercise, rows) if kind == "mistake" else report.message.split("\n")[0]
     return kind, answer.name, "accepted" if full else named, gap, words
