@@ -36,7 +36,7 @@ class Look:
     launches: bool = False
     raises: str = ""  # the exception that is wanted: one derived from it goes under its name
     exact: bool = False  # make float64 the default dtype, for the reference
-    seconds: float = 5.0
+    seconds: float = 10.0  # an answer's first call may import much, on a busy machine
 
 
 @dataclass

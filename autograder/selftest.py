@@ -88,7 +88,7 @@ def row(exercise, found):
         "least_gap_of_wrong": min((gap for gap in gaps["mistake"] if gap > 1), default=None),
         "weak_cases": sorted({name for kind, name, *_ in found if kind == "case"}),
         "odd": [
-            f"{kind} {name}: {', '.join(sorted(seen))}. {words[kind, name]}".strip()
+            f"{kind} {name}: {', '.join(sorted(seen))}. {words.get((kind, name), '')}".strip()
             for (kind, name), seen in outcomes.items()
             if seen != {"named" if kind == "mistake" else "accepted"}
         ],
