@@ -1,6 +1,7 @@
 """python -m autograder: the course's commands."""
 
 import argparse
+import signal
 import sys
 
 from .errors import BadInput
@@ -8,8 +9,12 @@ from .errors import BadInput
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers stopped, files whole
     try:
         return options.run(options)
+    except OSError as problem:
+        print(f"{problem.filename or 'The output'}: {problem.strerror or problem}.", file=sys.stderr)
+        return 2
     except BadInput as problem:
         print(problem, file=sys.stderr)
         return 2

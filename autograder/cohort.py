@@ -8,6 +8,8 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+from .errors import BadInput
+
 ROOT = Path(__file__).resolve().parent.parent
 RELEASED = ROOT / "notebooks"
 REASON = 500  # characters
@@ -25,9 +27,13 @@ def assignments() -> list:
 
 def released(assignment: str) -> dict:
     """The notebook that students were given."""
-    notebook = json.loads((RELEASED / assignment / f"{assignment}.ipynb").read_text("utf-8"))
-    for cell in notebook["cells"]:
-        cell["source"] = "".join(cell["source"])
+    path = RELEASED / assignment / f"{assignment}.ipynb"
+    try:
+        notebook = json.loads(path.read_text("utf-8"))
+        for cell in notebook["cells"]:
+            cell["source"] = "".join(cell["source"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BadInput(f"{path} is no notebook; write it again: python -m autograder notebooks") from None
     return notebook
 
 
@@ -43,7 +49,10 @@ def secret() -> bytes:
     if not path.exists():
         with contextlib.suppress(FileExistsError):  # another process was faster
             whole(path, os.urandom(32), os.link)
-    return path.read_bytes()
+    content = path.read_bytes() if path.is_file() else b""
+    if len(content) != 32:
+        raise BadInput(f"{path} should hold 32 random bytes and holds {len(content)}; restore it from your backup.")
+    return content
 
 
 def whole(path, content, put=os.replace):
@@ -71,7 +80,13 @@ def record(assignment, student, verdict, reason, points=0.0, max_points=0.0, pen
 
 
 def verdict(assignment, student):
-    return json.loads((data() / "verdicts" / assignment / f"{student}.json").read_text("utf-8"))
+    path = data() / "verdicts" / assignment / f"{student}.json"
+    try:
+        row = json.loads(path.read_text("utf-8"))
+        row["student"], row["points"], row["max_points"], row["verdict"], row["reason"]
+        return row
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BadInput(f"{path} is no verdict; remove it, and grade the student again.") from None
 
 
 def verdicts() -> list:

@@ -33,13 +33,14 @@ def alarm(seconds, message):
     def stop(*_):
         raise OutOfTime(message)
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before, timer = signal.signal(signal.SIGALRM, stop), (0.0, 0.0)
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+        timer = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)  # the caller's own
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ def describe(row):
     trial, seen = row.trial, row.seen
     want, case = trial.reference.seen, trial.case
     if seen.error:
-        return [raised(seen, case) + called_without(trial)]
+        return [raised(seen, case) + (called_without(trial) if seen.error != UNWRITTEN else "")]
     if case.raises:
         return [f"Wanted: a {case.raises.__name__}. Your function returned something."]
     if case.unchanged and seen.changed:

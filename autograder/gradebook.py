@@ -4,6 +4,7 @@
 nbgrader is imported here and nowhere else.
 """
 
+import fcntl
 import json
 import logging
 import multiprocessing
@@ -136,16 +137,13 @@ def grade(assignment: str, student: str | None = None, jobs: int = 1) -> int:
     with course() as app:
         require_known(assignment)
         submitted, missing = students(app, assignment, student)
-        prepare(app, assignment)
-        rows = [
-            cohort.record(assignment, name, "missing", "nothing was handed in", **worth(assignment)) for name in missing
-        ]
-        with examining(app, assignment, submitted, jobs), Progress(f"Grading {assignment}", len(submitted)) as progress:
-            for name in submitted:
-                rows.append(grade_one(app, assignment, name))
-                progress.step(f"{name}: {rows[-1]['points']:g} of {rows[-1]['max_points']:g}")
+        with alone():
+            prepare(app, assignment)
+            rows = [absent(app, assignment, name) for name in missing]
+            rows += graded(app, assignment, submitted, jobs)
     print(cohort.table(sorted(rows, key=lambda row: row["student"])))
-    return int(any(row["verdict"] == "failed" for row in rows))
+    verdicts = {row["verdict"] for row in rows}
+    return int("failed" in verdicts or not verdicts & {"graded", "stopped"})
 
 
 def grades(as_json: bool) -> int:
@@ -167,6 +165,21 @@ def grades(as_json: bool) -> int:
 def ungraded(assignment, name):
     row = {"student": name, "assignment": assignment, "points": 0.0, **worth(assignment), "pending_points": 0.0}
     return row | {"verdict": "ungraded", "reason": "not graded yet"}
+
+
+def graded(app, assignment, names, jobs):
+    rows = []
+    with examining(app, assignment, names, jobs), Progress(f"Grading {assignment}", len(names)) as progress:
+        for name in names:
+            rows.append(grade_one(app, assignment, name))
+            progress.step(f"{name}: {rows[-1]['points']:g} of {rows[-1]['max_points']:g}")
+    return rows
+
+
+def absent(app, assignment, name):
+    """Known to the gradebook, and nothing there: marks of an earlier run do not stay."""
+    withdraw(app, assignment, name)
+    return cohort.record(assignment, name, "missing", "nothing was handed in", **worth(assignment))
 
 
 def sheets(rows):
@@ -201,6 +214,17 @@ def course():
         yield app
     finally:
         os.chdir(here)
+
+
+@contextmanager
+def alone():
+    """One grader at a time: two would take each other's files away."""
+    with open(cohort.data() / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BadInput(f"Another grader is at work in {cohort.data()}; wait until it has finished.") from None
+        yield
 
 
 def require_known(assignment):
@@ -265,8 +289,9 @@ def opened(app):
     """The gradebook, found writable before anything depends on it."""
     try:
         gradebook = Gradebook(app.coursedir.db_url, app.coursedir.course_id)
-        gradebook.db.execute(text("BEGIN IMMEDIATE"))
-        gradebook.db.rollback()
+        version = gradebook.db.execute(text("PRAGMA user_version")).scalar()
+        gradebook.db.execute(text(f"PRAGMA user_version = {version}"))  # a write: a read-only file begins well
+        gradebook.db.commit()
     except (SQLAlchemyError, OSError) as problem:
         reason = getattr(problem, "orig", None) or problem
         raise BadInput(f"The gradebook {gradebook_file(app)} cannot be written ({reason}).") from None
@@ -312,7 +337,7 @@ def grade_one(app, assignment, name):
     app.log.addHandler(heard)
     try:
         converter.start()
-    except NbGraderException:
+    except (NbGraderException, OSError, UnicodeError):
         withdraw(app, assignment, name)
         return cohort.record(assignment, name, "failed", f"the grader failed: {heard.last}", **worth(assignment))
     finally:
@@ -327,7 +352,7 @@ class Heard(logging.Handler):
 
     def emit(self, record):
         message = record.getMessage().strip()
-        if message.startswith("Traceback"):
+        if "Traceback" in message:
             self.last = message.splitlines()[-1]
 
 

@@ -35,7 +35,7 @@ def read(folder: Path, name: str) -> Submission:
 
 def find(folder, name):
     """The notebook of that name, or the only one there is, and a note."""
-    notebooks = sorted(path for path in folder.glob("*.ipynb") if is_file(path))
+    notebooks = sorted(path for path in folder.glob("[!.]*.ipynb") if is_file(path))
     exact = [path for path in notebooks if path.name == name]
     if exact:
         return exact[0], []

@@ -17,7 +17,7 @@ SETTINGS = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.is_grad_enabled, torch.set_grad_enabled),
     (torch.get_num_threads, torch.set_num_threads),
-    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
 )
 
 

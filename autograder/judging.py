@@ -1,5 +1,6 @@
 """Judge an answer: run it on every case, give points by property, say which mistake it is or what differs."""
 
+import time
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -17,7 +18,8 @@ from .subject import InProcess, Subject
 from .trial import Trial
 
 AVAILABLE = {"": lambda: True, "cuda": torch.cuda.is_available}
-NOT_RUN = Seen(error=("NotRun", "an earlier case ran out of time"), late=True)
+NOT_RUN = Seen(error=("", "not run: the time was used up by earlier cases"), late=True)
+SECONDS = 60.0  # for all cases of an exercise together
 
 
 def judge(name, answer, hidden=False, seed=0):
@@ -52,10 +54,10 @@ def trial(exercise, case, key):
 
 
 def run(subject, cases, given=None):
-    """A row a case. After one that ran out of time no other is started."""
-    rows = []
+    """A row a case. After one that ran out of time no other is started, nor when all together take too long."""
+    rows, began = [], time.monotonic()
     for trial in cases:
-        late = any(row.seen.late for row in rows)
+        late = any(row.seen.late for row in rows) or time.monotonic() - began > SECONDS
         seen = NOT_RUN if late else subject.see(trial.inputs, trial.look, given)
         rows.append(Row(trial, seen, trial.passes(seen)))
     return rows

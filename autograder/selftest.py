@@ -9,6 +9,7 @@ from multiprocessing import get_context
 import torch
 
 from . import exercises
+from .errors import BadInput
 from .exercises import get
 from .explain import fits
 from .judging import judged, trials
@@ -21,6 +22,8 @@ COLUMNS = ("misconceptions", "rejected", "named", "misnamed", "panel", "accepted
 
 def main(draws, as_json=False, names=()):
     """Print the table, or JSON. 0 when every mistake was rejected, none misnamed, every right answer at full marks."""
+    if draws < 1:
+        raise BadInput(f"--draws is {draws}; at least 1 is needed, and 20 say more.")
     found = measure([get(name) for name in names] or exercises(), draws)
     print(json.dumps({"draws": draws, "exercises": found}, indent=1) if as_json else table(found, draws))
     return int(not all(map(sound, found)))

@@ -16,7 +16,7 @@ import types
 import torch
 
 from .deadline import OutOfTime, deadline
-from .observe import Look, Seen, observe
+from .observe import Look, Seen, observe, words
 from .wire import Peer
 
 TEXT = 50_000  # characters kept of what a cell prints
@@ -56,7 +56,7 @@ class Notebook:
                     error = self.execute(source)
             except OutOfTime:
                 error = OutOfTime(f"the cell was stopped after {seconds:g} s")
-        what = None if error is None else (type(error).__name__, str(error))
+        what = None if error is None else (type(error).__name__[:80], words(error))
         return {"text": text.kept().replace(self.folder + os.sep, ""), "error": what}
 
     def observe(self, name, inputs, look, given):

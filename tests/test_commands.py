@@ -3,13 +3,15 @@
 import pytest
 
 from autograder import __main__ as commands
-from autograder import gradebook, selftest
+from autograder import cohort, gradebook, selftest
+from autograder.errors import BadInput
 
 
 @pytest.mark.parametrize(
     "arguments, said",
     [
         (["selftest", "ch02/project"], "did you mean 'ch02/project_qkv'?"),
+        (["selftest", "--draws", "0"], "--draws is 0"),
         (["grade", "03_unknown"], "There is no assignment '03_unknown'"),
         (["grade", "02_queries_keys_values", "--student", "nobody"], "There is no submission of 'nobody'"),
     ],
@@ -44,3 +46,27 @@ def test_what_is_no_command_is_told_by_argparse(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         commands.main(arguments)
     assert stop.value.code == 2 and "usage: python -m autograder" in capsys.readouterr().err
+
+
+def test_a_second_grader_waits_its_turn(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    (tmp_path / "submitted" / "ada" / "02_queries_keys_values").mkdir(parents=True)
+    with gradebook.alone():
+        assert commands.main(["grade", "02_queries_keys_values"]) == 2
+    assert "Another grader is at work" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b""), lambda path: path.mkdir()])
+def test_a_secret_that_is_none_is_refused(spoil, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    spoil(tmp_path / "secret")
+    with pytest.raises(BadInput, match="should hold 32 random bytes"):
+        cohort.secret()
+
+
+def test_a_spoilt_verdict_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    (tmp_path / "verdicts" / "02").mkdir(parents=True)
+    (tmp_path / "verdicts" / "02" / "ada.json").write_text("{}")
+    with pytest.raises(BadInput, match=r"ada\.json is no verdict"):
+        cohort.verdicts()

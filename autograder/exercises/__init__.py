@@ -5,6 +5,7 @@ the list is also the folder's.
 """
 
 import difflib
+import os
 import pkgutil
 import re
 import sys
@@ -15,6 +16,9 @@ from types import ModuleType
 
 from ..errors import BadInput
 from ..exercise import complaints
+
+# Kernels are judged in Triton's interpreter. Triton reads this when it is imported, which torch may do at any time.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 HERE = Path(__file__).parent
 PROBLEM_SETS = HERE.parent.parent / "solutions"

@@ -1,10 +1,6 @@
 """Softmax of each row as a Triton kernel, run in Triton's interpreter."""
 
-import os
-
 import torch
-
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before triton is imported; afterwards it has no effect
 import triton
 import triton.language as tl
 
