@@ -17,7 +17,7 @@ course: .venv/course-installed  ## install, write the notebooks, build the book,
 	@echo "The book is ready: open $(CURDIR)/_build/html/index.html in a browser."
 
 test: .venv/test-installed  ## install and run the whole test suite
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 selftest: .venv/course-installed  ## measure the grader on its own catalogue of mistakes and right answers
 	@$(BIN)/python -m autograder selftest

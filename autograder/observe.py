@@ -1,8 +1,8 @@
 """Call an answer on a case's inputs and write down what it does. The only code that runs an answer.
 
 Imports nothing of the course but what can be copied along into a process that holds nothing else. What it reports about
-values and exceptions decides; what it sees on the way (largest tensor, launches) can be forged by an answer that shares
-its process, and therefore only informs.
+values and exceptions cannot be made better by an answer than it is; what it sees on the way (inputs written to, dtypes,
+the largest tensor, bytes kept, launches) can be forged by code that shares its process.
 """
 
 import contextlib
