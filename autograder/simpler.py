@@ -47,7 +47,7 @@ def change(trial, functions):
     given = {name: f(trial.inputs[name]) for name, f in functions.items() if trial.inputs.get(name) is not None}
     if all(unchanged(x, trial.inputs[name]) for name, x in given.items()):
         return None
-    return Trial.on(trial.exercise, trial.case, trial.inputs | given)
+    return Trial(trial.exercise, trial.case, trial.inputs | given)
 
 
 def cut(axes, letters, size):

@@ -50,25 +50,23 @@ class Planted:
 
 
 class Trial:
-    """A case with its inputs drawn under `key`. What a mistake would do is computed when first asked for, and kept."""
+    """A case on its inputs. What a mistake would do is computed when first asked for, and kept."""
 
     weak = False  # whether trivial answers come near on every draw tried
 
-    def __init__(self, exercise, case, key):
-        self.exercise, self.case, self.known, self.ran = exercise, case, {}, {}
-        for attempt in range(REDRAWS):
-            self.take(self.draw((exercise.name, case.inputs.__name__, key, attempt)))
-            self.require_sound()
-            if self.shows():
-                return
-        self.weak = True
+    def __init__(self, exercise, case, inputs):
+        self.exercise, self.case, self.inputs, self.known, self.ran = exercise, case, inputs, {}, {}
+        self.reference = self.expect(exercise.reference, exact=True)
 
     @classmethod
-    def on(cls, exercise, case, inputs):
-        """The same case on other inputs."""
-        trial = cls.__new__(cls)
-        trial.exercise, trial.case, trial.known, trial.ran = exercise, case, {}, {}
-        trial.take(inputs)
+    def drawn(cls, exercise, case, key):
+        """The first draw under `key` that tells right from trivial; the last one, called weak, when none does."""
+        for attempt in range(REDRAWS):
+            trial = cls(exercise, case, drawn(exercise, case, (key, attempt)))
+            trial.require_sound()
+            if trial.shows():
+                return trial
+        trial.weak = True
         return trial
 
     def __str__(self):
@@ -83,23 +81,6 @@ class Trial:
         for (name, axes), output in zip(self.named.items(), seen.outputs, strict=True):
             if axes and len(axes) != output.ndim:
                 raise BadInput(f"{self}: {name} has shape {tuple(output.shape)}, but its letters are {' '.join(axes)}")
-
-    def take(self, inputs):
-        self.inputs = inputs
-        self.reference = self.expect(self.exercise.reference, exact=True)
-
-    def draw(self, key):
-        """The arguments in the signature's order, at the case's dtype; a default only where a later one is given."""
-        try:
-            given = self.case.inputs(Draw(*key))
-            bound = self.exercise.signature.bind(**given)
-        except Exception as problem:  # the author's
-            raise BadInput(f"{self}: its inputs cannot be drawn: {type(problem).__name__}: {problem}") from problem
-        bound.apply_defaults()
-        names = list(bound.arguments)
-        names = names[: 1 + max(map(names.index, given))]
-        inputs = {name: bound.arguments[name] for name in names}
-        return cast({name: Planted(x) if callable(x) else x for name, x in inputs.items()}, self.case.dtype)
 
     @cached_property
     def look(self):
@@ -222,6 +203,21 @@ class Trial:
         if len(theirs.outputs) != len(tolerance):
             return (seen.error is None) == (theirs.error is None) and len(seen.outputs) == len(theirs.outputs)
         return self.gap(seen, Expected(theirs, tolerance)) <= ROUGHLY
+
+
+def drawn(exercise, case, key):
+    """The arguments in the signature's order, at the case's dtype; a default only where a later one is given."""
+    try:
+        given = case.inputs(Draw(exercise.name, case.inputs.__name__, *key))
+        bound = exercise.signature.bind(**given)
+    except Exception as problem:  # the author's
+        where = f"{exercise.name}, case {case.name}"
+        raise BadInput(f"{where}: its inputs cannot be drawn: {type(problem).__name__}: {problem}") from problem
+    bound.apply_defaults()
+    names = list(bound.arguments)
+    names = names[: 1 + max(map(names.index, given))]
+    inputs = {name: bound.arguments[name] for name in names}
+    return cast({name: Planted(x) if callable(x) else x for name, x in inputs.items()}, case.dtype)
 
 
 def same_error(seen, want, by_type):
