@@ -1,32 +1,88 @@
-"""Run a rebuilt notebook in a worker and judge its checks from outside.
+"""Run a rebuilt notebook in the sandbox and judge its checks from outside.
 
-The result depends on the notebook, the student's name, the course's secret and this repository, and on nothing else.
+The result depends on the notebook, the student's name, the course's secret and this repository; where a time limit or
+the machine had a part in it, it says so.
 """
 
 import ast
 import hashlib
 import hmac
+import time
 
-from . import cohort
-from .boxed import Boxed, Worker
+from . import cohort, images, policy
+from .box import shared
+from .boxed import TOTAL_SECONDS, Boxed, Worker
 from .describe import UNWRITTEN
 from .judging import judge
 
+STARTS = 8  # workers that one submission may use up
 
-def examine(notebook: dict, student: str, secret: bytes) -> dict:
-    """{"outputs": {a cell's number: its outputs}, "checks": [one a check], "stopped": why the worker was lost}."""
-    outputs, checks = {}, []
-    with Worker() as worker:
-        worker.started()
+
+def examine(notebook: dict, student: str, secret: bytes, boxed: bool = True) -> dict:
+    """{"outputs": {a cell's number: its outputs}, "checks": [one a check], "stopped": why a worker was lost, or None,
+    "lasting": whether the same would come out again}."""
+    run, outputs, checks = Run(boxed), {}, []
+    found = policy.reaches(notebook["cells"])
+    with run:
         for number, cell in enumerate(notebook["cells"]):
             if cell["cell_type"] != "code":
                 continue
             if asked := check(cell):
-                outputs[number], found = judged(worker, *asked, student, secret, number)
-                checks.append(found)
+                outputs[number], judged_ = judged(run, *asked, student, secret, number, found)
+                checks.append(judged_)
             else:
-                outputs[number] = run(worker, cell["source"])
-        return {"outputs": outputs, "checks": checks, "stopped": worker.died}
+                outputs[number] = run.cell(number, cell["source"])
+        return {"outputs": outputs, "checks": checks, "stopped": run.stopped, "lasting": run.lasting}
+
+
+class Run:
+    """The cells of one notebook, run in a worker. When it is lost, another runs them again, but for the one that was
+    fatal, so that each exercise is judged on its own merits."""
+
+    def __init__(self, boxed):
+        self.box, self.until, self.starts = shared(boxed), time.monotonic() + TOTAL_SECONDS, 0
+        self.sources, self.fatal, self.problem = {}, set(), ""
+        self.worker, self.stopped, self.lasting = None, None, True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.worker:
+            self.worker.close()
+
+    def cell(self, number, source):
+        """The outputs of a cell of the student's: text and pictures."""
+        worker = self.ready()
+        self.sources[number] = source
+        return displayed(*self.ran(worker, number)) if worker else displayed(f"not run: {self.stopped}\n")
+
+    def ran(self, worker, number):
+        """Run a cell; what it showed."""
+        text, error, pictures = worker.run(self.sources[number])
+        if worker.died:
+            self.fatal.add(number)
+            self.lost(worker)
+            text += f"{worker.died}\n"
+        if error:
+            self.lasting &= error[0] not in ("OutOfTime", "Stopped")
+            self.problem = f"{error[0]}: {error[1].splitlines()[0] if error[1] else ''}"
+        return text, pictures
+
+    def lost(self, worker):
+        self.stopped, self.lasting = self.stopped or worker.died, False
+
+    def ready(self):
+        """A worker in which all earlier cells have run; None when so many were lost, or so much time, that it ends."""
+        while self.worker is None or self.worker.died:
+            left = self.until - time.monotonic()
+            if self.starts == STARTS or left <= 0:
+                return None
+            self.starts, self.worker = self.starts + 1, Worker(self.box, left)
+            for number in list(self.sources):
+                if number not in self.fatal and not self.worker.died:
+                    self.ran(self.worker, number)
+        return self.worker
 
 
 def check(cell):
@@ -42,16 +98,21 @@ def check(cell):
     )
 
 
-def judged(worker, exercise, function, student, secret, number):
+def judged(run, exercise, function, student, secret, number, found):
     """The outputs of a check's cell, and what the verdict needs of it."""
-    subject = Boxed(worker, function)
+    subject = Boxed(run.ready() or run.worker, function, run.problem)
     report = judge(exercise, subject, hidden=True, seed=seed(secret, student, exercise))
+    run.problem = ""
+    run.lasting &= not subject.late
+    if subject.worker.died:
+        run.lost(subject.worker)
+    report, doubt = policy.withheld(report, found)
     data = {"text/plain": repr(float(report.points)), "text/html": report.html()}
     shown = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}
-    written = UNWRITTEN not in subject.errors
-    found = {"function": function, "number": number, "points": report.points, "max_points": report.max_points}
+    told = {"function": function, "number": number, "points": report.points, "max_points": report.max_points}
     said = report.diagnosis or report.message.splitlines()[0]
-    return [shown], {**found, "said": said if written else cohort.UNWRITTEN}
+    told |= {"pending_points": report.pending_points, "doubt": doubt}
+    return [shown], {**told, "said": cohort.UNWRITTEN if UNWRITTEN in subject.errors else said}
 
 
 def seed(secret, student, exercise):
@@ -59,10 +120,8 @@ def seed(secret, student, exercise):
     return hmac.new(secret, f"{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()
 
 
-def run(worker, source):
-    """The outputs of a cell of the student's: text."""
-    before = worker.died
-    text, error = worker.run(source)
-    if worker.died:
-        text += f"not run: {before}\n" if before else f"{error[1]}\n"
-    return [{"output_type": "stream", "name": "stdout", "text": text}] if text else []
+def displayed(text, pictures=()):
+    """Outputs of a notebook's cell."""
+    printed = [{"output_type": "stream", "name": "stdout", "text": text}] if text else []
+    drawn = [{"image/png": png} for png in map(images.shown, pictures) if png]
+    return printed + [{"output_type": "display_data", "metadata": {}, "data": data} for data in drawn]

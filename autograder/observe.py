@@ -1,14 +1,15 @@
 """Call an answer on a case's inputs and write down what it does. The only code that runs an answer.
 
-Imports nothing of the course but what can be copied along into a process that holds nothing else. What it reports about
-values and exceptions cannot be made better by an answer than it is; what it sees on the way (inputs written to, dtypes,
-the largest tensor, bytes kept, launches) can be forged by code that shares its process.
+Imports nothing of the course but what can be copied along into a process that holds nothing else. `act` runs there;
+`looked_at` makes of its account what the judge goes by, in the judge's process. Values, dtypes, exceptions and inputs
+written to cannot be made better by an answer than they are. What is seen on the way (the largest tensor, bytes kept,
+launches) can be forged by code that shares the process.
 """
 
 import contextlib
 import inspect
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -34,6 +35,7 @@ class Look:
     largest: bool = False
     kept: bool = False
     launches: bool = False
+    unchanged: bool = False
     raises: str = ""  # the exception that is wanted: one derived from it goes under its name
     exact: bool = False  # make float64 the default dtype, for the reference
     seconds: float = 10.0  # an answer's first call may import much, on a busy machine
@@ -53,34 +55,66 @@ class Seen:
     late: bool = False
 
 
+@dataclass
+class Raw:
+    """What `act` tells of one call; the fields that Seen has too mean the same."""
+
+    outputs: tuple = ()  # tensors as they were returned, and plain numbers
+    error: tuple | None = None
+    after: dict = field(default_factory=dict)  # the inputs after the call, when it is looked at whether they changed
+    largest: int = 0
+    kept: int = 0
+    launches: int = 0
+    late: bool = False
+
+
 class Unfit(Exception):
     """What an answer is or returns cannot be judged; the message says why."""
 
 
 def observe(answer, inputs, look=Look(), given=None):
-    """Call `answer` by position (its arguments may have other names) on copies of `inputs`, a dict in signature order.
+    """What `answer` does, called by position (its arguments may have other names) on copies of `inputs`, a dict in
+    signature order.
 
     given: functions that the answer finds under the names of its own helpers while it runs.
     """
+    return looked_at(act(answer, inputs, look, given), inputs, look)
+
+
+def act(answer, inputs, look, given=None):
+    """The Raw account of one call. The only code that runs an answer."""
     mine = tree_map(lambda x: copied(x, x.dtype) if torch.is_tensor(x) else x, inputs)
     leaves = [mine[name].requires_grad_() for name in look.gradient]
-    seen, made = Seen(), []
+    raw, made = Raw(), []
     with isolated(look.exact), Largest(mine, look.largest) as watch, Launches(look.launches) as launched:
         mine |= {name: mine[name].clone() for name in look.gradient}  # a leaf would refuse to be changed in place
         try:
             with deadline(look.seconds), lent(answer, given or {}):
                 result = used(answer, look, made)(*mine.values())
             with calm():
-                seen.outputs, seen.kinds = flat(gradients(result, leaves) if leaves else result)
+                raw.outputs = taken(gradients(result, leaves) if leaves else result)
         except OutOfTime as problem:
-            seen.error, seen.late = ("OutOfTime", str(problem)), True
+            raw.error, raw.late = ("OutOfTime", str(problem)), True
         except KeyboardInterrupt:
             raise  # the person, not the answer
         except BaseException as problem:
-            seen.error = (called(problem, look.raises), words(problem))
-    seen.changed = tuple(name for name in inputs if differs(mine[name], inputs[name]))
-    seen.largest, seen.launches = watch.elements, launched.count
-    seen.kept = held(made) if look.kept else 0
+            raw.error = (called(problem, look.raises), words(problem))
+    raw.after = {name: mine[name] for name in inputs if look.unchanged and has_tensors(inputs[name])}
+    raw.largest, raw.launches = watch.elements, launched.count
+    raw.kept = held(made) if look.kept else 0
+    return raw
+
+
+def looked_at(raw, inputs, look):
+    """A Seen of a Raw, which may come from a process that is not trusted."""
+    seen = Seen(error=raw.error, largest=raw.largest, kept=raw.kept, launches=raw.launches, late=raw.late)
+    if raw.error is None:
+        try:
+            seen.outputs, seen.kinds = flat(raw.outputs)
+        except Unfit as problem:
+            seen.error = ("", str(problem))
+    given = [name for name in inputs if look.unchanged and has_tensors(inputs[name])]
+    seen.changed = tuple(name for name in given if differs(raw.after.get(name), inputs[name]))
     return seen
 
 
@@ -127,15 +161,23 @@ def listed(result):
     return list(result) if isinstance(result, tuple | list) else [result]
 
 
-def flat(result):
-    """The outputs in float64, copied at once since an answer may reuse its buffers, and what they were."""
+def taken(result):
+    """What was returned: tensors copied at once, since an answer may reuse its buffers, numbers as they are."""
     values = [torch.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for x in listed(result)]
     if len(values) > OUTPUTS:
         raise Unfit(f"returned {len(values)} values, far too many")
     for value in values:
         require_fit(value)
-    outputs = (torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True) for value in values)
-    return tuple(outputs), tuple(map(kind, values))
+    with torch._C.DisableTorchFunctionSubclass():  # a subclass of Tensor could answer for itself
+        return tuple(value.detach().to("cpu", copy=True) if torch.is_tensor(value) else value for value in values)
+
+
+def flat(result):
+    """The outputs in float64, and what they were."""
+    values = taken(result)
+    with torch._C.DisableTorchFunctionSubclass():
+        outputs = tuple(torch.as_tensor(value, dtype=torch.float64).as_subclass(torch.Tensor) for value in values)
+    return outputs, tuple(map(kind, values))
 
 
 def require_fit(value):
@@ -145,6 +187,8 @@ def require_fit(value):
         raise Unfit(f"returned {type(value).__name__}; a tensor or a number is wanted")
     if torch.is_tensor(value) and (value.layout != torch.strided or value.is_complex() or value.is_nested):
         raise Unfit(f"returned a {value.dtype} tensor of layout {value.layout}; a dense real one is wanted")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise Unfit("returned a whole number of more than 64 bits")
     if torch.is_tensor(value) and value.numel() > ELEMENTS:
         raise Unfit(f"returned a tensor of {value.numel()} elements, far too many")
 
@@ -155,11 +199,25 @@ def kind(value):
     return "bool" if isinstance(value, bool | np.bool_) else "int" if isinstance(value, int | np.integer) else "float"
 
 
+def has_tensors(value):
+    return any(map(torch.is_tensor, tree_leaves(value)))
+
+
 def differs(a, b):
-    """Whether tensors below a changed: in shape, or in any value (two NaN are the same)."""
-    pairs = zip(tree_leaves(a), tree_leaves(b), strict=False)
-    tensors = [(x.detach(), y) for x, y in pairs if torch.is_tensor(x) and torch.is_tensor(y)]
-    return any(x.shape != y.shape or not torch.equal(x.nan_to_num(), y.nan_to_num()) for x, y in tensors)
+    """Whether a is not b any more: in form, or in any value (two NaN are the same)."""
+    one, other = tree_leaves(a), tree_leaves(b)
+    return len(one) != len(other) or not all(map(same, one, other))
+
+
+def same(x, y):
+    if not torch.is_tensor(x) or not torch.is_tensor(y):
+        return not torch.is_tensor(x) and not torch.is_tensor(y)
+    return x.shape == y.shape and x.dtype == y.dtype and torch.equal(x.detach().nan_to_num(), y.nan_to_num())
+
+
+def undefined(name):
+    """The error of a function that is not there."""
+    return "NameError", f"`{name}` is not defined in the notebook"
 
 
 def called(problem, wanted):

@@ -88,7 +88,7 @@ class Trial:
         source = textwrap.dedent(inspect.getsource(drive)) if drive else ""
         return Look(
             gradient=case.gradient, drive=source, largest=case.largest is not None, kept=case.kept is not None,
-            launches=case.launches, raises=case.raises.__name__ if case.raises else "",
+            launches=case.launches, unchanged=case.unchanged, raises=case.raises.__name__ if case.raises else "",
         )  # fmt: skip
 
     @property

@@ -97,10 +97,10 @@ class Channel:
 class Peer:
     """One side of the wire. While it waits for a value it serves the calls that the other side makes on the way."""
 
-    def __init__(self, reader, writer, served=(), call_bytes=PAYLOAD):
+    def __init__(self, reader, writer, served=(), call_bytes=PAYLOAD, call_axis=PAYLOAD):
         self.channel = Channel(reader, writer)
         self.served = {function.__name__: function for function in served}
-        self.limits = {"call": call_bytes, "return": PAYLOAD, "raise": 0}
+        self.limits = {"call": (call_bytes, call_axis), "return": (PAYLOAD, PAYLOAD), "raise": (0, 0)}
         self.lent, self.numbers = {}, 0
         self.depth, self.callbacks, self.alarms = 0, 0, Alarms()
 
@@ -195,7 +195,7 @@ class Peer:
             kind, value = parsed(self.header())
             if kind not in self.limits:
                 raise BadFrame(f"a frame of the unknown kind {kind[:40]!r}")
-            return kind, Reader(self, self.limits[kind]).unpack(value)
+            return kind, Reader(self, *self.limits[kind]).unpack(value)
         except BadFrame as problem:
             self.channel.fail(problem)
 
@@ -209,8 +209,8 @@ class Peer:
 class Reader:
     """Turns the value of a header into the value it stands for, reading the bytes of its tensors on the way."""
 
-    def __init__(self, peer, limit):
-        self.peer, self.left = peer, limit
+    def __init__(self, peer, limit, axis):
+        self.peer, self.left, self.axis = peer, limit, axis  # bytes in all, and how long a tensor may be
 
     def unpack(self, value, depth=0):
         if depth > DEPTH:
@@ -240,7 +240,7 @@ class Reader:
         if dtype not in DTYPES:
             raise BadFrame(f"a tensor of dtype {dtype[:40]!r}")
         sizes = all(type(n) is int and n >= 0 for n in shape)
-        if len(shape) > AXES or not sizes or prod(n or 1 for n in shape) > PAYLOAD:
+        if len(shape) > AXES or not sizes or max(shape, default=0) > self.axis or prod(n or 1 for n in shape) > PAYLOAD:
             raise BadFrame(f"a tensor of shape {str(shape)[:60]}")
         span = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=False) if type(stride) is int)
         if len(strides) != len(shape) or not all(type(x) is int and x >= 0 for x in strides) or span > PAYLOAD:

@@ -1,11 +1,10 @@
 """The process in which a student's code runs: it executes cells, and calls what they define when the judge asks.
 
-It is started by `boxed` on a copy of this file, `observe`, `deadline`, `draw` and `wire`, in a package `autograder` of
-which nothing else exists. Its standard input and output are the wire; student code finds others in their place.
-It serves one submission and holds no secret.
+`zygote` forks it, confined, for one submission. It holds no secret, and what the grader asks comes over one socket.
 """
 
 import ast
+import base64
 import contextlib
 import io
 import os
@@ -16,21 +15,21 @@ import types
 import torch
 
 from .deadline import OutOfTime, deadline
-from .observe import Look, Seen, observe, words
+from .observe import Look, Raw, act, undefined, words
 from .wire import Peer
 
 TEXT = 50_000  # characters kept of what a cell prints
+PICTURES, PICTURE = 10, 2 << 20  # of one cell, and bytes of one
 
 
-def main():
-    wire = os.dup(0), os.dup(1)  # not inherited by processes that the student's code starts
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nothing, standard)
+def work(channel, folder):
+    """Serve the grader over the socket `channel` until it closes its end; cells are written to `folder`."""
+    os.set_inheritable(channel, False)
     torch.set_num_threads(1)
-    os.environ["TRITON_INTERPRET"] = "1"  # the judge's tensors are the CPU's
-    notebook = Notebook(os.path.abspath("../cells"))
-    Peer(*wire, served=[ready, notebook.run, notebook.observe]).serve()
+    notebook = Notebook(folder)
+    for name in [name for name in sys.modules if name.startswith("autograder.")]:
+        del sys.modules[name]  # what an answer may import is the stub
+    Peer(channel, channel, served=[ready, notebook.run, notebook.observe]).serve()
 
 
 def ready():
@@ -41,14 +40,14 @@ class Notebook:
     """The namespace of a student's notebook, in which cells run one after another."""
 
     def __init__(self, folder):
-        self.folder, self.count = folder, 0
+        self.folder, self.count, self.pictures = folder, 0, []
         self.module = sys.modules["__main__"] = types.ModuleType("__main__")
         self.execute = shell(self) or self.plainly
         os.makedirs(folder, exist_ok=True)
 
     def run(self, source, seconds):
-        """What the cell prints, traceback included, and the type and message of its exception."""
-        text = Capped()
+        """What the cell prints, traceback included, the PNG files it draws, the type and message of its exception."""
+        text, self.pictures = Capped(), []
         self.count += 1
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
             try:
@@ -57,15 +56,23 @@ class Notebook:
             except OutOfTime:
                 error = OutOfTime(f"the cell was stopped after {seconds:g} s")
         what = None if error is None else (type(error).__name__[:80], words(error))
-        return {"text": text.kept().replace(self.folder + os.sep, ""), "error": what}
+        return {"text": text.kept().replace(self.folder + os.sep, ""), "error": what, "pictures": self.pictures}
+
+    def show(self, data):
+        """What IPython displays, as a dict by MIME type: text is printed, a PNG is kept."""
+        png = data.get("image/png")
+        if isinstance(png, str):  # matplotlib's, encoded
+            png = base64.b64decode(png)
+        if isinstance(png, bytes) and len(png) <= PICTURE and len(self.pictures) < PICTURES:
+            self.pictures.append(torch.frombuffer(bytearray(png), dtype=torch.uint8))
+        elif "text/plain" in data:
+            print(data["text/plain"])
 
     def observe(self, name, inputs, look, given):
-        """What observe() sees of the student's function `name`."""
-        if name in vars(self.module):
-            seen = observe(vars(self.module)[name], inputs, Look(**look), given)
-        else:
-            seen = Seen(error=("NameError", f"`{name}` is not defined in the notebook"))
-        return vars(seen)
+        """The account that `act` gives of the student's function `name`."""
+        if name not in vars(self.module):
+            return vars(Raw(error=undefined(name)))
+        return vars(act(vars(self.module)[name], inputs, Look(**look), given))
 
     def file(self, source):
         """Cells are real files, since Triton and `inspect` read a function's source from its file."""
@@ -95,6 +102,7 @@ def shell(notebook):
     try:
         from IPython.core.compilerop import CachingCompiler
         from IPython.core.displayhook import DisplayHook
+        from IPython.core.displaypub import DisplayPublisher
         from IPython.core.interactiveshell import InteractiveShell
         from traitlets.config import Config
     except ImportError:
@@ -108,8 +116,16 @@ def shell(notebook):
         def write_output_prompt(self):
             pass
 
+        def write_format_data(self, data, metadata=None):
+            notebook.show(data)
+
+    class Displays(DisplayPublisher):
+        def publish(self, data, *_, **__):
+            notebook.show(data)
+
     class Shell(InteractiveShell):
         displayhook_class = Values
+        display_pub_class = Displays
         compiler_class = Files
 
         def _tee(self, channel):
@@ -124,6 +140,8 @@ def shell(notebook):
     config.InteractiveShell.colors = "NoColor"
     config.InteractiveShell.cache_size = 0
     made = Shell.instance(config=config, user_module=notebook.module)
+    with contextlib.suppress(ImportError):
+        made.enable_matplotlib("inline")
 
     def execute(source):
         made.execution_count = notebook.count

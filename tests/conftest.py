@@ -5,12 +5,14 @@ The end of every run lists what is missing, with the sentence that mends it; und
 bubblewrap fails the run.
 """
 
+import contextlib
 import os
 from functools import cache
 
 import pytest
 
 from autograder import doctor
+from autograder.box import Box
 
 REQUIRED_IN_CI = ("Chromium", "bubblewrap")
 
@@ -66,3 +68,10 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.line(str(finding))
     if lacking := lacking_in_ci():
         terminalreporter.line(f"The run fails: CI=true, and {' and '.join(lacking)} must be there.", red=True)
+
+
+@pytest.fixture(scope="session")
+def box():
+    """The sandbox; one worker at a time."""
+    with contextlib.closing(Box()) as made:
+        yield made

@@ -1,8 +1,11 @@
 """The judge gives one report wherever an answer lives: in this process, or in a worker that knows nothing of us."""
 
+from contextlib import closing
+
 import pytest
 
 from autograder import judge
+from autograder.box import Box
 from autograder.boxed import Boxed, Worker
 from autograder.exercises import get
 
@@ -108,10 +111,10 @@ def answer(request):
 @pytest.fixture(scope="module")
 def boxed():
     """Judge a source in a worker; one for all, since starting it takes seconds."""
-    with Worker() as worker:
+    with closing(Box()) as box, Worker(box) as worker:
 
         def judged(name, source):
-            text, error = worker.run(source)
+            text, error, _ = worker.run(source)
             assert error is None, text
             return judge(name, Boxed(worker, get(name).function), hidden=True, seed=7)
 

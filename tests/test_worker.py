@@ -1,14 +1,14 @@
 """The worker: it runs cells and answers the judge; whatever its code does, the judge gets a Seen and a reason."""
 
-import os
+import contextlib
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 
 from autograder import boxed, demo, judge, worker
+from autograder.box import Box, BoxFailed
 from autograder.boxed import Boxed, Worker
 from autograder.observe import Look
 
@@ -16,37 +16,35 @@ from autograder.observe import Look
 @pytest.fixture(scope="module")
 def shared():
     """A worker for tests that leave it as it was."""
-    with Worker() as made:
-        made.started()
+    with contextlib.closing(Box()) as box, Worker(box) as made:
         yield made
 
 
 @pytest.fixture
-def own():
+def own(box):
     """A worker to be ruined."""
-    with Worker() as made:
-        made.started()
+    with Worker(box) as made:
         yield made
 
 
 def test_cells_run_one_after_another(shared):
-    assert shared.run("x = 20\nprint('x is', x)") == ("x is 20\n", None)
-    assert shared.run("x + 1") == ("21\n", None)
-    assert shared.run("%matplotlib inline\nx = None\nx") == ("", None)
+    assert shared.run("x = 20\nprint('x is', x)")[:2] == ("x is 20\n", None)
+    assert shared.run("x + 1")[:2] == ("21\n", None)
+    assert shared.run("%matplotlib inline\nx = None\nx")[:2] == ("", None)
 
 
 def test_an_exception_costs_its_cell(shared):
-    text, error = shared.run("print('before')\n1 / 0")
+    text, error, _ = shared.run("print('before')\n1 / 0")
     assert text.startswith("before\n") and "ZeroDivisionError: division by zero" in text
     assert error == ("ZeroDivisionError", "division by zero")
     assert shared.run("def broken(:\n    pass")[1][0] == "SyntaxError"
     assert shared.run("import sys; sys.exit('enough')")[1][0] == "SystemExit"
     assert shared.run("input()")[1][0] == "EOFError"
-    assert shared.run("'still here'") == ("'still here'\n", None)
+    assert shared.run("'still here'")[:2] == ("'still here'\n", None)
 
 
 def test_text_is_cut_and_harmless(shared):
-    text, _ = shared.run("for i in range(10**6): print('line', i)")
+    text, _, _ = shared.run("for i in range(10**6): print('line', i)")
     assert len(text) < worker.TEXT + 100 and "left out" in text
     assert shared.run("print('\\x1b[31mred\\x1b[0m', '\\x07', '\\ud800', '√D')")[0] == "red  ? √D\n"
 
@@ -56,7 +54,7 @@ def test_a_cell_that_takes_too_long_is_stopped_and_the_next_one_runs(shared):
     assert shared.run("while True: pass", seconds=0.3)[1][0] == "OutOfTime"
     shared.run("while True:\n    try:\n        while True: pass\n    except BaseException: pass", seconds=0.3)
     assert time.monotonic() - start < 5 and shared.died is None
-    assert shared.run("1") == ("1\n", None)
+    assert shared.run("1")[:2] == ("1\n", None)
 
 
 def test_source_can_be_read(shared):
@@ -103,11 +101,19 @@ def test_nothing_of_the_course_is_there_but_a_stub(shared):
 def test_the_environment_holds_no_secret(monkeypatch):
     monkeypatch.setenv("LMS_TOKEN", "s3cret")
     monkeypatch.setenv("COURSE_DATA", "/tmp/elsewhere")
-    with Worker() as fresh:
-        text, _ = fresh.run("import os\nprint(dict(os.environ), os.getcwd(), os.path.expanduser('~'), sep='\\n')")
+    with contextlib.closing(Box()) as box, Worker(box) as fresh:
+        text = fresh.run("import os\nprint(dict(os.environ), os.getcwd(), os.path.expanduser('~'), sep='\\n')")[0]
     variables, folder, home = text.splitlines()
-    assert "s3cret" not in variables and "elsewhere" not in variables and str(Path.home()) not in home
-    assert folder == home == str(fresh.folder / "work") and not fresh.folder.exists()
+    assert "s3cret" not in variables and "elsewhere" not in variables and folder == home == "/tmp/work"
+
+
+def test_pictures_are_taken_and_other_kinds_are_not(shared):
+    text, error, pictures = shared.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nNone")
+    assert (text, error, len(pictures)) == ("", None, 1) and pictures[0].startswith(b"\x89PNG")
+    html = "from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"
+    assert shared.run(html) == ("<IPython.core.display.HTML object>\n", None, [])
+    flood = "for i in range(99): display({'image/png': b'x'}, raw=True)"
+    assert len(shared.run(flood)[2]) == boxed.PICTURES
 
 
 def test_standard_streams_are_not_the_wire(shared):
@@ -155,16 +161,31 @@ def test_an_answer_that_never_ends_is_late_and_the_worker_lives(shared):
         "OutOfTime",
         "RecursionError",
     )
-    assert shared.run("1") == ("1\n", None)
+    assert shared.run("1")[:2] == ("1\n", None)
 
 
 def test_an_answer_too_large_to_be_sent_is_an_error(shared):
-    shared.run("def huge(x): return torch.zeros(1 << 24)")
+    shared.run("def huge(x): return torch.zeros(1 << 24, dtype=torch.float64)")
     seen = shared.observe("huge", {"x": 1}, Look())
     assert seen.error[0] == "ValueError" and "more than a frame may hold" in seen.error[1]
-    assert shared.run("1") == ("1\n", None)
+    assert shared.run("1")[:2] == ("1\n", None)
 
 
+FORGE = """
+import sys
+class Forged:
+    def __init__(self):
+        self.outputs, self.error, self.after = ["no tuple"], None, {}
+        self.largest = self.kept = self.launches = 0
+        self.late = False
+
+def forge(account):
+    frame = sys._getframe()
+    while "Notebook" not in frame.f_globals:
+        frame = frame.f_back
+    frame.f_globals["act"] = account
+    raise SystemExit
+"""
 DEADLY = {
     "exits": ("import os\ndef f(x): os._exit(3)", "exit status 3"),
     "is killed": ("import os\ndef f(x): os.kill(os.getpid(), 9)", "SIGKILL"),
@@ -175,22 +196,15 @@ DEADLY = {
         "it sent a header",
     ),
     "closes every descriptor": ("import os\ndef f(x): os.closerange(3, 30)", "ended"),
-    "forges an observation": (
-        "import autograder.worker as w\nw.observe = lambda *a: type('Seen', (), {})()\ndef f(x): pass",
-        "what no worker sends",
-    ),
-    "forges an output": (
-        "import autograder.worker as w\nkept = w.observe\n"
-        "def forged(*a):\n    seen = kept(*a)\n    seen.outputs = ('not a tensor',)\n    return seen\n"
-        "w.observe = forged\ndef f(x): return x",
-        "what no worker sends",
-    ),
+    "forges an account": (FORGE + "def f(x): forge(lambda *a: type('Raw', (), {})())", "what no worker sends"),
+    "forges an output": (FORGE + "def f(x): forge(lambda *a: Forged())", "what no worker sends"),
 }
 
 
 @pytest.mark.parametrize(("cell", "reason"), DEADLY.values(), ids=DEADLY)
 def test_a_lost_worker_gives_a_reason_from_then_on(own, cell, reason):
     assert own.run(cell)[1] is None
+    own.observe("f", {"x": torch.ones(1)}, Look(seconds=2))
     for seen in (own.observe("f", {"x": torch.ones(1)}, Look(seconds=2)), own.observe("f", {"x": 1}, Look())):
         assert reason in seen.error[1] and not seen.outputs
     assert own.run("1")[1] == ("Stopped", own.died)
@@ -205,33 +219,23 @@ def test_what_cannot_be_interrupted_is_killed(own, monkeypatch):
     assert own.observe("f", {"x": 1}, Look()).late
 
 
-def test_a_submission_has_so_much_time_in_all():
-    with Worker(total_seconds=0.5) as short:
+def test_a_submission_has_so_much_time_in_all(box):
+    with Worker(box, total_seconds=0.5) as short:
         assert short.run("import time; time.sleep(0.4)", seconds=9)[1] is None
         assert "0.5 s in all" in short.run("time.sleep(9)", seconds=9)[1][1]
 
 
-def test_closing_ends_what_the_code_started():
-    with Worker() as parent:
-        parent.run("import subprocess\nchild = subprocess.Popen(['sleep', '600'])")
-        pid = int(parent.run("print(child.pid)")[0])
-        os.kill(pid, 0)
-    time.sleep(0.2)
-    status = Path(f"/proc/{pid}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z"
-
-
-def test_a_worker_that_does_not_start_is_the_machines_fault(monkeypatch):
-    monkeypatch.setattr(boxed, "START", "raise SystemExit('no torch here')")
-    with Worker() as broken, pytest.raises(boxed.WorkerFailed, match="no torch here"):
-        broken.started()
+def test_a_box_that_does_not_start_is_the_machines_fault(monkeypatch):
+    monkeypatch.setattr("autograder.box.START", "raise SystemExit('no torch here')")
+    with contextlib.closing(Box()) as broken, pytest.raises(BoxFailed, match="no torch here"):
+        Worker(broken)
 
 
 def test_without_ipython_cells_run_too(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(worker, "shell", lambda notebook: None)
     plain = worker.Notebook(str(tmp_path / "cells"))
-    assert plain.run("x = 2\nx + 1", 5) == {"text": "3\n", "error": None}
+    assert plain.run("x = 2\nx + 1", 5) == {"text": "3\n", "error": None, "pictures": []}
     assert plain.run("x = 2; None", 5)["text"] == ""
     assert plain.run("x / 0", 5)["error"] == ("ZeroDivisionError", "division by zero")
     assert plain.run("def (", 5)["error"][0] == "SyntaxError"

@@ -1,0 +1,240 @@
+"""The sandbox: bubblewrap around a process that has imported torch, and forks a worker for each submission.
+
+The network is off, no process of the machine is visible, and nothing is readable but the system's libraries, this
+Python with its packages, and the few files of the course in FILES. What a worker may use is limited in `confine`.
+Without bubblewrap (`boxed=False`) the same processes run unprotected; the grader does so only when asked by name.
+"""
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from .errors import BadInput
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = "/course"  # where the course's files lie in the box
+FILES = (
+    "confine.py",
+    "deadline.py",
+    "draw.py",
+    "isolation.py",
+    "observe.py",
+    "watch.py",
+    "wire.py",
+    "worker.py",
+    "zygote.py",
+)  # all that a worker sees of the course, beside the stub
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+SETTINGS = ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu")
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH")
+START = (
+    "import os, sys; sys.path[:] = [sys.argv[1], *(p for p in sys.path if os.path.realpath(p) != sys.argv[2])]; "
+    "from autograder.zygote import main; main(sys.argv[3] == 'boxed')"
+)
+START_SECONDS = 120.0  # to import torch, on a busy machine
+END_SECONDS = 20.0  # to kill one submission's processes
+CAP_SYS_ADMIN = 21
+
+
+class BoxFailed(RuntimeError):
+    """The sandbox did not start, or broke: the machine's fault, not the student's."""
+
+
+class Box:
+    """Workers, one after another. It opens when first used, or early by `open`; `close` leaves no process."""
+
+    def __init__(self, boxed=True):
+        self.boxed, self.process, self.ready = boxed, None, False
+
+    def open(self):
+        """Start importing torch, without waiting for it."""
+        if self.process is not None and self.process.poll() is None:
+            return
+        self.close()
+        self.ready = False
+        self.folder = Path(tempfile.mkdtemp(prefix="attention-box-"))
+        furnish(self.folder)
+        self.control, theirs = socket.socketpair()
+        with theirs, open(self.folder / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                command(self.folder, self.boxed), stdin=theirs, stdout=log, stderr=log,
+                cwd="/", env=environment("/tmp" if self.boxed else str(self.folder)), start_new_session=True,
+            )  # fmt: skip
+
+    def begin(self):
+        """A fresh worker: our end of a socket to it."""
+        for attempt in (1, 2):  # one that was idle for long has gone
+            self.open()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                try:
+                    self.wait()
+                    socket.send_fds(self.control, [b"+"], [theirs.fileno()])
+                    self.heard("begun", END_SECONDS)
+                    return ours
+                except OSError as problem:
+                    ours.close()
+                    self.close()
+                    if attempt == 2:
+                        raise BoxFailed(f"The sandbox broke: {problem}") from None
+
+    def end(self, ended=False):
+        """Kill the worker and all that it started; how it ended by itself, in words, or ""."""
+        try:
+            self.control.sendall(b"?" if ended else b"-")
+            return self.heard("ended", END_SECONDS)
+        except OSError:
+            self.close()
+            return "with the sandbox"
+
+    def wait(self):
+        if not self.ready:
+            try:
+                self.heard("ready", START_SECONDS)
+            except OSError as problem:
+                said = self.said(problem)
+                self.close()
+                raise BoxFailed(f"The sandbox did not start: {said}") from None
+            self.ready = True
+
+    def said(self, otherwise):
+        """The last line that the box wrote."""
+        lines = (self.folder / "log").read_text("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else str(otherwise)
+
+    def heard(self, word, seconds):
+        """What follows `word` in the line that comes next."""
+        self.control.settimeout(seconds)
+        line = b""
+        while not line.endswith(b"\n"):
+            got = self.control.recv(200)
+            if not got:
+                raise ConnectionError("its process ended")
+            line += got
+        said, _, rest = line.decode().strip().partition(" ")
+        if said != word:
+            raise ConnectionError(f"it said {said!r} in place of {word!r}")
+        return rest
+
+    def close(self):
+        if self.process is None:
+            return
+        self.control.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@lru_cache
+def shared(boxed=True):
+    """This process's box."""
+    box = Box(boxed)
+    atexit.register(box.close)
+    return box
+
+
+def require():
+    """Refuse, in one sentence, where there can be no sandbox."""
+    if reason := available():
+        raise BadInput(f"Submissions are graded in a sandbox, and there is none here: {reason}")
+
+
+@lru_cache
+def available():
+    """ "" where bubblewrap can run, else the sentence that says why not and what to do."""
+    from .doctor import bubblewrap
+
+    found = bubblewrap()
+    return f"bubblewrap: {found.seen}. {found.mend}" if found.mend else ""
+
+
+def furnish(folder):
+    """A package `autograder` of a few files and a stub."""
+    package = folder / "autograder"
+    package.mkdir()
+    here = Path(__file__).parent
+    for name in FILES:
+        shutil.copyfile(here / name, package / name)
+    shutil.copyfile(here / "stub.py", package / "__init__.py")
+    for path in (folder, package, *package.iterdir()):
+        path.chmod(0o755)  # whatever the umask: another user reads them
+
+
+def command(folder, boxed):
+    """The command line that starts the box."""
+    python = [sys.executable, "-I", "-B", "-c", START]
+    if not boxed:
+        return [*python, str(folder), str(ROOT), "unboxed"]
+    return [shutil.which("bwrap"), *namespaces(), *view(folder), "--", *python, HERE, str(ROOT), "boxed"]
+
+
+def namespaces():
+    """Root gives each worker a user of its own; others are mapped, and cannot make further user namespaces."""
+    apart = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    apart += ["--hostname", "box", "--die-with-parent", "--cap-drop", "ALL"]
+    added = ["SYS_ADMIN", "SETPCAP"]  # for the process that forks workers; these have none
+    if privileged():
+        added += ["SETUID", "SETGID", "CHOWN", "KILL"]
+    else:
+        apart += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
+    return [*apart, *(word for name in added for word in ("--cap-add", f"CAP_{name}"))]
+
+
+def privileged():
+    """Whether we are the machine's administrator, and not only of a container without rights."""
+    if os.geteuid() != 0:
+        return False
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("CapEff")]
+    return bool(int(line.split()[1], 16) >> CAP_SYS_ADMIN & 1)
+
+
+def view(folder):
+    """All that is readable in the box: later places lie over earlier ones."""
+    system = [*SYSTEM, *SETTINGS, *libraries()]
+    python = sorted({sys.prefix, sys.base_prefix, sys.base_exec_prefix}, key=len)
+    private = [str(place) for place in (ROOT, data()) if any(map(place.is_relative_to, [*system, *python]))]
+    shown = [*bound("--ro-bind-try", system), *bound("--ro-bind", python)]
+    for place in private:
+        again = [other for other in python if Path(other).is_relative_to(place)]
+        shown += ["--tmpfs", place, *bound("--ro-bind", again)]
+    return [*shown, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", str(folder), HERE,
+            "--remount-ro", "/", "--chdir", "/"]  # fmt: skip
+
+
+def bound(how, places):
+    """bwrap makes missing folders on the way for its own user alone."""
+    ways = (str(parent) for place in places for parent in reversed(Path(place).parents[:-1]))
+    return [
+        *(word for way in dict.fromkeys(ways) for word in ("--dir", way)),
+        *(word for place in places for word in (how, place, place)),
+    ]
+
+
+def data():
+    from .cohort import data
+
+    return data()
+
+
+def libraries():
+    named = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return [place for place in named if os.path.isabs(place) and place != "/"]
+
+
+def environment(scratch):
+    """Named variables only: the grader's own environment may hold secrets."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return {
+        **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        **threads, "LANG": "C.UTF-8", "MPLBACKEND": "agg", "MPLCONFIGDIR": scratch, "TRITON_INTERPRET": "1",
+    }  # fmt: skip
