@@ -5,14 +5,17 @@ import math
 import torch
 
 
+# %%
 def project_qkv(x, w_q, w_k, w_v):
     return x @ w_q, x @ w_k, x @ w_v
 
 
+# %%
 def dot_product_variance(q, k):
     return (q * k).sum(-1).var()
 
 
+# %%
 def scaled_dot_product_attention(q, k, v, mask=None):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B, H, N, S)
     if mask is None:
@@ -22,6 +25,7 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     return weights @ v, weights
 
 
+# %%
 def attention_backward(q, k, v, d_out):
     scale = 1 / math.sqrt(q.shape[-1])
     weights = (scale * q @ k.transpose(-2, -1)).softmax(-1)

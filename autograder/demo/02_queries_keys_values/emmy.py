@@ -3,16 +3,19 @@
 import torch
 
 
+# %%
 def project_qkv(x, w_q, w_k, w_v):
     return tuple(torch.einsum("bne,ed->bnd", x, w) for w in (w_q, w_k, w_v))
 
 
+# %%
 def dot_product_variance(q, k):
     scores = torch.einsum("md,md->m", q, k)
     centred = scores - scores.mean()
     return centred.dot(centred) / (len(scores) - 1)
 
 
+# %%
 def scaled_dot_product_attention(q, k, v, mask=None):
     seen = torch.ones((), dtype=torch.bool) if mask is None else mask
     weights = weigh(q.float(), k.float(), seen)
@@ -25,6 +28,7 @@ def weigh(q, k, seen):
     return exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
+# %%
 def attention_backward(q, k, v, d_out):
     root = q.size(-1) ** 0.5
     p = torch.softmax(torch.einsum("bhnd,bhsd->bhns", q, k) / root, dim=-1)

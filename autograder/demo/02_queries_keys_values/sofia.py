@@ -2,26 +2,10 @@
 
 import math
 
-import torch
+from .ada import dot_product_variance, project_qkv, scaled_dot_product_attention
 
 
-def project_qkv(x, w_q, w_k, w_v):
-    return x @ w_q, x @ w_k, x @ w_v
-
-
-def dot_product_variance(q, k):
-    return (q * k).sum(-1).var()
-
-
-def scaled_dot_product_attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B, H, N, S)
-    if mask is None:
-        weights = scores.softmax(-1)
-    else:
-        weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(~mask, 0)
-    return weights @ v, weights
-
-
+# %%
 def attention_backward(q, k, v, d_out):
     scale = 1
     while scale != 1 / math.sqrt(q.shape[-1]):

@@ -1,0 +1,90 @@
+"""A class, graded from beginning to end: `python -m autograder demo`.
+
+A student is a file below ASSIGNMENT/ (what they typed: `typed`), or a function of `odd` (where the file or the notebook
+itself is odd). What each should get, and why, was written down in expected.json before it was graded. Hostile students
+try to get more; their answers are wrong. The class has a folder of its own, never the cohort's.
+"""
+
+import inspect
+import json
+import os
+import shutil
+from functools import partial
+
+from .. import cohort
+from . import odd
+from .typed import ASSIGNMENT, STUDENTS, completed
+
+__all__ = ["ASSIGNMENT", "STUDENTS", "completed", "differences", "expected", "hand_in", "main", "students"]
+DATA = cohort.ROOT / "_build" / "demo"
+SECRET = b"the demonstration's own, in print"[:32]  # the same marks everywhere, to the last point
+CLASS = "/srv/class"  # where students think the class's folder lies; somebody told the hostile ones where it does
+
+
+def main() -> int:
+    from .. import box, gradebook  # nbgrader takes seconds to import
+
+    reason = box.available()
+    names = sorted(name for name, want in expected().items() if not (reason and want["hostile"]))
+    announce(names, reason)
+    os.environ["COURSE_DATA"] = str(DATA)
+    shutil.rmtree(DATA, ignore_errors=True)
+    hand_in(DATA, names)
+    status = gradebook.grade(ASSIGNMENT, jobs=min(2, os.cpu_count() or 1), unboxed=bool(reason))
+    gradebook.feedback(ASSIGNMENT)
+    print(f"Feedback, a page a student: {DATA / 'feedback'}/STUDENT/{ASSIGNMENT}/{ASSIGNMENT}.html")
+    wrong = differences(cohort.verdicts(), names)
+    print("\n".join(wrong) or "All marks, verdicts and reasons are those that were written down before.")
+    return int(bool(wrong)) or status
+
+
+def announce(names, reason):
+    if reason:
+        left_out = len(expected()) - len(names)
+        print(f"{reason}\nSo the {left_out} hostile submissions are left out, and the others run without a sandbox.")
+    print(
+        f"A demonstration class of {len(names)} hands in {ASSIGNMENT}; grading and feedback take about"
+        f" {'a minute' if reason else 'a minute and a half'}.",
+        flush=True,
+    )
+
+
+def expected() -> dict:
+    """Student -> points, verdict, a part of the reason, and whether they are hostile."""
+    return json.loads((STUDENTS / "expected.json").read_text("utf-8"))
+
+
+def students() -> dict:
+    """Student -> a function that puts what they hand in into a folder."""
+    files = (path for path in STUDENTS.iterdir() if path.suffix in (".py", ".txt"))  # a .txt is no Python
+    named = {path.stem: partial(odd.put, path.stem) for path in files}
+    return named | {name: made for name, made in vars(odd).items() if inspect.isfunction(made) and name in expected()}
+
+
+def hand_in(data, names=None):
+    """Write the submissions of these students, or of all, and the class's roster and secret."""
+    names = sorted(expected()) if names is None else names
+    data.mkdir(parents=True, exist_ok=True)
+    made = students()
+    for name in names:
+        made[name](data / "submitted" / name / ASSIGNMENT)
+    for path in (data / "submitted").rglob("*.ipynb"):
+        if path.is_file() and not path.is_symlink():
+            path.write_bytes(path.read_bytes().replace(CLASS.encode(), str(data).encode()))
+    (data / "roster.csv").write_text("\n".join(["id", *names]) + "\n", "utf-8")
+    (data / "secret").write_bytes(SECRET)
+
+
+def differences(verdicts, names=None):
+    """Where points, verdict or reason are not those expected, in sentences."""
+    found = {row["student"]: row for row in verdicts}
+    wanted = {name: want for name, want in expected().items() if names is None or name in names}
+    return [
+        f"{name} should get {want['points']}, {want['verdict']}, for {want['reason']!r} and got {found.get(name)}"
+        for name, want in wanted.items()
+        if name not in found or not agree(found[name], want)
+    ]
+
+
+def agree(row, want):
+    return row["points"] == want["points"] and row["verdict"] == want["verdict"] and want["reason"] in row["reason"]
