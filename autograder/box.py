@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -40,6 +41,7 @@ START = (
     "from autograder.zygote import main; main(sys.argv[3] == 'boxed')"
 )
 START_SECONDS = 120.0  # to import torch, on a busy machine
+IDLE = 300.0  # after so many seconds it is made anew; it ends by itself after twice as many
 END_SECONDS = 20.0  # to kill one submission's processes
 CAP_SYS_ADMIN = 21
 
@@ -52,11 +54,12 @@ class Box:
     """Workers, one after another. It opens when first used, or early by `open`; `close` leaves no process."""
 
     def __init__(self, boxed=True):
-        self.boxed, self.process, self.ready = boxed, None, False
+        self.boxed, self.process, self.ready, self.used = boxed, None, False, 0.0
 
     def open(self):
         """Start importing torch, without waiting for it."""
-        if self.process is not None and self.process.poll() is None:
+        fresh, self.used = time.monotonic() < self.used + IDLE, time.monotonic()
+        if self.process is not None and self.process.poll() is None and fresh:
             return
         self.close()
         self.ready = False
@@ -71,20 +74,19 @@ class Box:
 
     def begin(self):
         """A fresh worker: our end of a socket to it."""
-        for attempt in (1, 2):  # one that was idle for long has gone
-            self.open()
-            ours, theirs = socket.socketpair()
-            with theirs:
-                try:
-                    self.wait()
-                    socket.send_fds(self.control, [b"+"], [theirs.fileno()])
-                    self.heard("begun", END_SECONDS)
-                    return ours
-                except OSError as problem:
-                    ours.close()
-                    self.close()
-                    if attempt == 2:
-                        raise BoxFailed(f"The sandbox broke: {problem}") from None
+        self.open()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self.wait()
+                socket.send_fds(self.control, [b"+"], [theirs.fileno()])
+                self.heard("begun", END_SECONDS)
+                return ours
+            except OSError as problem:
+                said = self.said(problem)
+                ours.close()
+                self.close()
+                raise BoxFailed(f"The sandbox did not start: {said}") from None
 
     def end(self, ended=False):
         """Kill the worker and all that it started; how it ended by itself, in words, or ""."""
@@ -97,12 +99,7 @@ class Box:
 
     def wait(self):
         if not self.ready:
-            try:
-                self.heard("ready", START_SECONDS)
-            except OSError as problem:
-                said = self.said(problem)
-                self.close()
-                raise BoxFailed(f"The sandbox did not start: {said}") from None
+            self.heard("ready", START_SECONDS)
             self.ready = True
 
     def said(self, otherwise):
@@ -208,7 +205,7 @@ def view(folder):
         again = [other for other in python if Path(other).is_relative_to(place)]
         shown += ["--tmpfs", place, *bound("--ro-bind", again)]
     return [*shown, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", str(folder), HERE,
-            "--remount-ro", "/", "--chdir", "/"]  # fmt: skip
+            "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]  # fmt: skip
 
 
 def bound(how, places):

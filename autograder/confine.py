@@ -24,7 +24,7 @@ CPU_SECONDS = 600
 NEWNS, NEWIPC, NEWPID = 0x20000, 0x8000000, 0x20000000  # <sched.h>
 PRIVATE = 0x44000  # <sys/mount.h>: MS_REC | MS_PRIVATE
 HARMLESS = 0x6  # MS_NOSUID | MS_NODEV
-DUMPABLE, DEATHSIG, SECCOMP, DROP, NO_NEW_PRIVS, AMBIENT = 4, 1, 22, 24, 38, 47  # <sys/prctl.h>
+DUMPABLE, SECCOMP, DROP, SUBREAPER, NO_NEW_PRIVS = 4, 22, 24, 36, 38  # <sys/prctl.h>
 EXIT_SIGNALLED = 128  # as a shell says it
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -46,16 +46,29 @@ def forked(run, boxed):
 
     Killing the returned process kills, boxed, all that it ever started; else its process group.
     """
-    here = os.open("/proc/self/ns/pid", os.O_RDONLY) if boxed else None
-    if boxed:
-        call("unshare", NEWPID)  # its next child is the first of a new namespace
+    if not boxed:
+        return fork(partial(leading, run))
+    call("prctl", SUBREAPER, 1, 0, 0, 0)
+    reader, writer = os.pipe()
+    between = fork(partial(between_namespaces, run, writer))
+    os.close(writer)
+    os.waitpid(between, 0)
+    told = os.read(reader, 20)
+    os.close(reader)
+    return int(told)
+
+
+def fork(run):
     child = os.fork()
     if child == 0:
-        os._exit(guarded(partial(alone if boxed else leading, run)))
-    if boxed:
-        call("setns", here, NEWPID)
-        os.close(here)
+        os._exit(guarded(run))
     return child
+
+
+def between_namespaces(run, writer):
+    """A process whose next child is the first of a new namespace; ending at once, it leaves that to its own parent."""
+    call("unshare", NEWPID)
+    os.write(writer, b"%d" % fork(partial(alone, run)))
 
 
 def leading(run):
@@ -65,16 +78,13 @@ def leading(run):
 
 def alone(run):
     """The first process of the namespace: it makes the mounts, starts the worker, and ends when the worker does."""
-    call("prctl", DEATHSIG, signal.SIGKILL, 0, 0, 0)
     call("unshare", NEWNS | NEWIPC)
     call("mount", None, b"/", None, PRIVATE, None)
     with contextlib.suppress(OSError):  # root of a container without rights may not; then the box's own stays
         call("mount", b"proc", b"/proc", b"proc", HARMLESS, None)
     for place, size in ((b"/tmp", DISK), (b"/dev/shm", DISK // 4)):
         call("mount", b"tmpfs", place, b"tmpfs", HARMLESS, b"size=%d,nr_inodes=%d,mode=1777" % (size, FILES))
-    worker = os.fork()
-    if worker == 0:
-        os._exit(guarded(run))
+    worker = fork(run)
     call("prctl", DUMPABLE, 0, 0, 0, 0)
     os.closerange(0, OPEN)
     while True:

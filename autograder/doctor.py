@@ -129,7 +129,7 @@ def disk() -> Finding:
     """Can the class's data be written, or its folder be made?"""
     purpose = "notebooks, the built book and the class's data"
     folder = Path(os.environ.get("COURSE_DATA") or ROOT / "class").absolute()
-    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    existing = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     try:
         with tempfile.TemporaryFile(dir=existing):
             pass

@@ -28,7 +28,7 @@ WARM = (
 )
 POLL = 0.05  # seconds
 ENDING = 2.0  # seconds that the processes of a worker may take to end when it has
-IDLE = 300.0  # seconds without a worker, after which it ends
+IDLE = 600.0  # seconds without a worker, after which it ends
 
 
 def main(boxed):
@@ -53,7 +53,7 @@ def serve(control, boxed):
             continue
         asked, channels, *_ = socket.recv_fds(control, 1, 1)
         if asked == b"+":
-            worker = Life(channels[0], control, boxed)
+            worker = Life(channels[0], boxed)
             control.sendall(b"begun\n")
         elif asked in (b"-", b"?"):
             worker.wait(ENDING if asked == b"?" else 0)
@@ -68,11 +68,11 @@ def serve(control, boxed):
 class Life:
     """A worker, and whatever it starts."""
 
-    def __init__(self, channel, control, boxed):
+    def __init__(self, channel, boxed):
         self.boxed, self.how = boxed, None
         self.before, self.own = processes(), memory("self")
         self.folder = "/tmp" if boxed else tempfile.mkdtemp(prefix="attention-worker-")
-        self.process = confine.forked(lambda: born(channel, control, self.folder, boxed), boxed)
+        self.process = confine.forked(lambda: born(channel, self.folder, boxed), boxed)
         os.close(channel)
 
     def watch(self):
@@ -109,9 +109,10 @@ class Life:
         return how or ""
 
 
-def born(channel, control, folder, boxed):
+def born(channel, folder, boxed):
     """In the new process: confined, it becomes a worker."""
-    control.close()
+    os.closerange(3, channel)
+    os.closerange(channel + 1, confine.OPEN)
     home = confine.home(folder)
     if boxed:
         confine.confine()
