@@ -1,4 +1,4 @@
-"""There is always room for more: the last answer fills the memory, by tensors and by mappings; the rest is right."""
+"""There is always room for more: the last answer fills the memory, by mappings and by tensors; the rest is right."""
 
 import torch
 
@@ -14,15 +14,16 @@ PARTS = 48  # 3 GB, twice, and no more
 
 
 def hoard():
-    kept = []
-    with contextlib.suppress(RuntimeError, MemoryError):
-        for _ in range(PARTS):
-            kept.append(torch.ones(PART // 4))
+    """Mappings first: the limits that the system itself keeps do not count them."""
+    kept, ones = [], b"1" * PART
     with contextlib.suppress(OSError, MemoryError):
         for _ in range(PARTS):
             kept.append(mmap.mmap(-1, PART))
-            kept[-1].write(b"1" * PART)
-    time.sleep(3)
+            kept[-1].write(ones)
+    with contextlib.suppress(RuntimeError, MemoryError):
+        for _ in range(PARTS):
+            kept.append(torch.ones(PART // 4))
+    time.sleep(1)
     return kept
 
 

