@@ -22,11 +22,13 @@ CLASS = "/srv/class"  # where students think the class's folder lies; somebody t
 
 
 def main() -> int:
-    from .. import box, gradebook  # nbgrader takes seconds to import
+    from .. import box
 
     reason = box.available()
     names = sorted(name for name, want in expected().items() if not (reason and want["hostile"]))
     announce(names, reason)
+    from .. import gradebook  # nbgrader takes seconds to import
+
     os.environ["COURSE_DATA"] = str(DATA)
     shutil.rmtree(DATA, ignore_errors=True)
     hand_in(DATA, names)
