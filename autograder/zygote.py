@@ -18,14 +18,10 @@ import time
 from . import confine
 from .worker import work
 
-WARM = (
-    "numpy",
-    "torch",
-    "IPython.core.interactiveshell",
-    "matplotlib.pyplot",
-    "matplotlib_inline.backend_inline",
-    "triton",
-)
+WARM = (  # imported once for all: what notebooks import, and what torch imports when first asked for a gradient
+    "numpy", "torch", "torch.testing", "torch.fx.experimental.symbolic_shapes", "triton",
+    "IPython.core.interactiveshell", "IPython.core.displayhook", "matplotlib_inline.backend_inline",
+)  # fmt: skip
 POLL = 0.05  # seconds
 ENDING = 2.0  # seconds that the processes of a worker may take to end when it has
 IDLE = 600.0  # seconds without a worker, after which it ends
