@@ -16,12 +16,14 @@ class Missing(Exception):
 
 
 def notebook(folder: Path, name: str, ours=lambda path: False):
-    """The notebook `name`, or the only one there is, and notes. `ours` tells a file that the grader itself wrote."""
+    """The notebook `name`, or the only one there is, and notes. `ours` tells a file that the grader itself wrote: it
+    counts where there is no other."""
     if kind(folder) != "a folder":
         raise Missing(f"{kind(folder)} was handed in where a folder with the notebook belongs")
     found = notebooks(folder)
-    if len(found) > 1:
-        found = [path for path in found if not (path.name == name and ours(path))]
+    theirs = [path for path in found if not ours(path)]
+    inside = [] if theirs else [path for inner in folders(folder) for path in notebooks(inner)]
+    found = theirs or (found if len(inside) != 1 else [])
     exact = [path for path in found if path.name == name]
     if exact:
         return exact[0], beside([path for path in found if path not in exact])
@@ -29,7 +31,7 @@ def notebook(folder: Path, name: str, ours=lambda path: False):
         raise Missing(f"there are {len(found)} notebooks in the folder, none of them {name}: {shown(found)}")
     if found:
         return found[0], [f"{printable(found[0].name)} was taken as {name}"]
-    return nested(folder, name)
+    return nested(folder, inside, name)
 
 
 def notebooks(folder):
@@ -43,9 +45,8 @@ def beside(others):
     return [f"{were} in the folder and not looked at: {shown(others)}"]
 
 
-def nested(folder, name):
+def nested(folder, found, name):
     """Where the folder itself holds none: the one that lies in a folder inside."""
-    found = [path for inner in folders(folder) for path in notebooks(inner)]
     found = [path for path in found if path.name == name] or found
     if len(found) == 1:
         where = printable(str(found[0].relative_to(folder)))

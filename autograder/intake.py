@@ -115,11 +115,12 @@ def cells(notebook):
 
 def cell(raw):
     """A cell's kind, text and names; None for what is no cell."""
-    if not isinstance(raw, dict) or raw.get("cell_type") not in KINDS:
+    kind = KINDS.get(str(raw.get("cell_type"))) if isinstance(raw, dict) else None
+    if kind is None:
         return None
     source = raw.get("source", raw.get("input", ""))
     source = "".join(map(str, source)) if isinstance(source, list) else str(source)
-    return {"kind": KINDS[raw["cell_type"]], "source": clean(source), "names": names(raw)}
+    return {"kind": kind, "source": clean(source), "names": names(raw)}
 
 
 def names(raw):
@@ -133,17 +134,13 @@ def names(raw):
 
 
 def shortened(found):
-    """No more than a notebook of this course can need, and notes on what was cut."""
-    notes, kept, left = [], [], CHARACTERS
+    """No more than a notebook of this course can need, and a note where that is less than there is."""
+    kept, left = [], CHARACTERS
     for one in found[:CELLS]:
-        room = min(CELL_CHARACTERS, left)
-        if len(one["source"]) > room:
-            notes = [f"has more text than a notebook may have; what is over {CELL_CHARACTERS:,} characters was cut"]
-        kept.append({**one, "source": one["source"][:room]})
+        kept.append({**one, "source": one["source"][: min(CELL_CHARACTERS, left)]})
         left -= len(kept[-1]["source"])
-    if len(found) > CELLS:
-        notes.append(f"has {len(found)} cells; those after the first {CELLS} were left out")
-    return kept, notes
+    whole = len(kept) == len(found) and all(a["source"] == b["source"] for a, b in zip(kept, found, strict=True))
+    return kept, [] if whole else ["is longer than a notebook of this course can be; what was over was cut off"]
 
 
 def listed(value):

@@ -23,9 +23,10 @@ def rebuild(master: dict, submitted: list | None) -> tuple[dict, list]:
         notes += more or remarks(cell, at(cells, number))
         fill(notebook["cells"][number], at(cells, number))
         made += [notebook["cells"][number], *new_cells(copies + added(cells, number), len(made) + 1)]
-    if [text(cell) for cell in made] == [text(cell) for cell in master["cells"]]:
+    notes += overwritten(master["cells"], cells)
+    if not notes and [text(cell) for cell in made] == [text(cell) for cell in master["cells"]]:
         notes.append("nothing was changed in the released notebook")
-    return {**notebook, "cells": made}, notes + overwritten(master["cells"], cells)
+    return {**notebook, "cells": made}, notes
 
 
 # --- where each submitted cell belongs --------------------------------------------------------------------------------
@@ -35,10 +36,11 @@ def placed(master, submitted):
     """The submitted cells, each with its `place` in the master, or None, and the place that it runs `after`; notes."""
     places, notes = recognised(master, submitted, known(master, submitted))
     places = parts(master, submitted, places)
-    cells, last = [], -1
+    cells, last, seen = [], -1, {None}
     for cell, place in zip(submitted, places, strict=True):
-        if place is not None and not at(cells, place):  # a copy does not take along what follows it
+        if place not in seen:  # a copy does not take along what follows it
             last = place
+            seen.add(place)
         cells.append({**cell, "place": place, "after": last})
     return cells, notes
 
@@ -61,15 +63,16 @@ def turned(cell, submitted):
 
 def recognised(master, submitted, places):
     """Also solution cells without a name, where one cell alone defines the function that belongs into a missing one."""
-    places, notes = list(places), []
+    places, functions = list(places), []
     for number, cell in enumerate(master):
         if number in places or not function(cell):
             continue
         found = [i for i, one in enumerate(submitted) if places[i] is None and defines(one, function(cell))]
         if len(found) == 1:
             places[found[0]] = number
-            notes.append(f"the cell of {function(cell)} had lost its name and was found by its function")
-    return places, notes
+            functions.append(function(cell))
+    lost = f"cells had lost their names and were found by their functions: {', '.join(functions)}"
+    return places, [lost] if functions else []
 
 
 def parts(master, submitted, places):
@@ -96,20 +99,19 @@ def added(cells, number):
 
 
 def elsewhere(master, cells, number):
-    """A copy of the one other cell that has the answer where its own cell, at `number`, was left as it was, or deleted;
-    none where it runs between that cell and its check anyway. And a note."""
+    """Where the solution cell at `number` is as it was released, or deleted: a copy of the one other cell that has its
+    function, unless that cell runs in time for the check anyway. And a note."""
     wanted, own = function(master[number]), at(cells, number)
-    if not wanted or any(
-        re.search(rf"\b{wanted}\b", cell["source"]) for cell in own if text(cell) != text(master[number])
-    ):
+    if not wanted or any(text(cell) != text(master[number]) and mentions(cell, wanted) for cell in own):
         return [], []
     others = [cell for cell in cells if cell["place"] is None or theirs(master[cell["place"]])]
     found = {cell["source"]: cell for cell in others if cell["place"] != number and defines(cell, wanted)}
-    if any(number <= cell["after"] < check(master, number) for cell in found.values()):
-        return [], [f"{wanted} was written in a cell of its own"]
+    first = number if own else -1
+    if any(first <= cell["after"] < check(master, number) for cell in found.values()):
+        return [], [f"{wanted} was written in a cell of its own; the last one before the check counts"]
     if len(found) == 1:
         return list(found.values()), [f"{wanted} was written in another cell and taken from there"]
-    return [], [f"{wanted} is in {len(found)} cells, none of them its own: none counts"] if found else []
+    return [], [f"{wanted} was written in {len(found)} other cells, and none of them counts"] if found else []
 
 
 def check(master, number):
@@ -187,6 +189,10 @@ def function(cell):
 def defines(cell, wanted):
     pattern = rf"^(?:async[ \t]+def|def|class)[ \t]+{wanted}\b"
     return bool(wanted) and cell["kind"] == "code" and bool(re.search(pattern, cell["source"], re.MULTILINE))
+
+
+def mentions(cell, wanted):
+    return bool(re.search(rf"\b{wanted}\b", cell["source"]))
 
 
 def theirs(cell):

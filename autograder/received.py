@@ -8,6 +8,7 @@ A later upload differs from what was written. After a kill the next run ends as 
 follows from the original, and the record is written last.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -22,8 +23,8 @@ from .errors import BadInput
 from .intake import Taken
 from .regular import Refused, content, kind
 
-CLEAN_BYTES = 100 << 20
 TRIES = 5
+HALF = ".half"  # a folder that is being written
 NOTHING = "nothing was handed in"
 
 
@@ -42,13 +43,22 @@ def take(assignment: str, student: str) -> Taken:
 
 def repair():
     """Before anything reads submitted/: finish what a kill left half done; put away what would stop nbgrader."""
-    submitted.clear()
-    places = [*half_done(), *misdated()]
-    if places:
+    names, places = submitted.unserved(), half_done() + misdated()
+    if names or places or leftovers():
         with alone():
+            for path in leftovers():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            for name in names:
+                with suppress(FileNotFoundError):  # another process was faster
+                    submitted.aside(name)
             for place in places:
                 with suppress(Refused):  # `take` says it
                     place.settle()
+
+
+def leftovers():
+    """What was being written when a kill came."""
+    return [path for pattern in (".half-*", f"*{HALF}") for path in (cohort.data() / "intake").glob(f"*/{pattern}")]
 
 
 def half_done():
@@ -121,9 +131,9 @@ class Place:
     def recorded(self):
         """The record. One that is lost or damaged is made again from the original."""
         try:
-            record = json.loads(content(self.record, CLEAN_BYTES))
-            int(record["original"]), dict(record["files"]), list(record["notes"]), str(record["verdict"])
-            return record
+            record = json.loads(content(self.record, intake.FILE_BYTES))
+            list(record["notes"]), str(record["verdict"])
+            return {**record, "original": int(record["original"]), "files": dict(record["files"])}
         except (Refused, ValueError, KeyError, TypeError):
             return {"original": 0, "files": {"none": ""}}
 
@@ -142,10 +152,14 @@ class Place:
         self.kept.mkdir(parents=True, exist_ok=True)
         thing = self.thing()
         try:
-            if kind(thing) == "a folder" and not os.access(thing, os.W_OK):
+            if kind(thing) == "a folder" and not os.access(thing, os.R_OK | os.W_OK | os.X_OK):
                 os.chmod(thing, 0o700)  # only who may write in a folder may move it elsewhere
             os.rename(thing, self.kept / f"{number:03}")
         except OSError as problem:
+            if problem.errno == errno.EXDEV:
+                raise BadInput(
+                    f"{submitted.root()} and {self.kept} lie on different disks; they must be on one."
+                ) from None
             raise Refused(f"cannot be moved to received/ ({problem.strerror})") from None
 
     def finish(self, number, before):
@@ -166,7 +180,7 @@ class Place:
         return intake.cells(cohort.released(self.assignment))
 
     def put(self, files):
-        half = self.record.with_suffix(".new")
+        half = self.record.with_suffix(HALF)
         shutil.rmtree(half, ignore_errors=True)
         half.mkdir(parents=True)
         for name, raw in files.items():
@@ -188,14 +202,14 @@ def written(folder: Path):
         return None
     try:
         names = [name for name in submitted.entries(folder) if not name.startswith(".")]
-        return {name: digest(content(folder / name, CLEAN_BYTES)) for name in names} if len(names) < 3 else None
+        return {name: digest(content(folder / name, intake.FILE_BYTES)) for name in names} if len(names) < 3 else None
     except Refused:
         return None
 
 
 def is_file(path, wanted):
     try:
-        return digest(content(path, CLEAN_BYTES)) == wanted
+        return digest(content(path, intake.FILE_BYTES)) == wanted
     except Refused:
         return False
 

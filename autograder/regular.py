@@ -19,10 +19,10 @@ class Refused(ValueError):
 
 
 def kind(path) -> str | None:
-    """What lies there, in words; None for nothing."""
+    """What lies there, in words; None for nothing, or nothing that can be seen."""
     try:
         return KINDS[stat.S_IFMT(os.lstat(path).st_mode)]
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

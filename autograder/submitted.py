@@ -10,6 +10,7 @@ from .regular import kind
 
 NAME = re.compile(r"[^\W_][\w .@+'()-]*")
 NAME_BYTES = 100
+LEFT = ("Thumbs.db", "desktop.ini")  # by file managers, and what begins with a dot
 ASIDE = "_misplaced"  # below received/; no student's name begins so
 
 
@@ -27,7 +28,7 @@ def unfit(name: str) -> str | None:
     if unicodedata.normalize("NFC", name) != name:
         return "has its accents as characters of their own"
     if not NAME.fullmatch(name) or name != name.strip():
-        return "may hold letters, digits and . _ - @ + ' ( ), spaces inside, and begins with a letter or digit"
+        return "is not of letters, digits, spaces and . _ - @ + ' ( ) only, with a letter or digit at its beginning"
     return None
 
 
@@ -45,18 +46,65 @@ def entries(folder) -> list:
         return []
 
 
-def clear():
-    """Put folders that nbgrader would find, and stumble over, out of its way."""
+def unserved() -> list:
+    """Names of folders that nbgrader finds and stumbles over."""
     known = cohort.assignments()
-    for name in entries(root()):
-        if not name.startswith(".") and unfit(name) and any(kind(root() / name / one) for one in known):
-            aside(name)
+    visible = [name for name in entries(root()) if not name.startswith(".")]
+    return [name for name in visible if unfit(name) and any(kind(root() / name / one) for one in known)]
 
 
 def aside(name):
-    """Keep a student's folder under received/_misplaced/NNN/, with its name as it came."""
+    """Keep such a folder under received/_misplaced/NNN/, with its name as it came."""
     kept = cohort.data() / "received" / ASIDE
     kept.mkdir(parents=True, exist_ok=True)
     number = 1 + max((int(taken) for taken in entries(kept) if taken.isdecimal()), default=0)
     (kept / f"{number:03}").mkdir()
     os.rename(root() / name, kept / f"{number:03}" / name)
+
+
+# --- what is not where it should be -----------------------------------------------------------------------------------
+
+
+def misplaced(assignment: str) -> list:
+    """(student or None, sentence) for each thing in submitted/ that is not graded because of where it lies."""
+    found = []
+    for name in entries(root()):
+        here = root() / name
+        if kind(here / assignment) and unfit(name):
+            found.append((None, f"submitted/{printable(name)} is no student's folder: a name {unfit(name)}"))
+        elif kind(here) == "a folder" and not unfit(name) and not os.path.isdir(here / assignment):
+            found += [(name, sentence) for sentence in instead(here, assignment)[:1]]
+        elif not os.path.isdir(here) and not name.startswith(".") and name not in LEFT:
+            where = f"a submission is a folder, submitted/STUDENT/{assignment}"
+            found.append((None, f"submitted/{printable(name)} is {kind(here)}; {where}"))
+    return found + put_aside()
+
+
+def instead(here, assignment):
+    """Why a student has no folder of the assignment's."""
+    if not os.access(here, os.R_OK | os.X_OK):
+        return [f"the folder submitted/{here.name} may not be opened by the grader"]
+    if kind(here / assignment):
+        what = kind(here / assignment)
+        return [f"submitted/{here.name}/{assignment} is {what}, where a folder with the notebook should be"]
+    others = [plain(one) for one in cohort.assignments() if one != assignment]
+    near = [name for name in entries(here) if plain(name).startswith(plain(assignment))]
+    loose = [name for name in entries(here) if name.lower().endswith(".ipynb") and plain(name[:-6]) not in others]
+    where = f"the notebook belongs into submitted/{here.name}/{assignment}"
+    return [f"{where}; there is submitted/{here.name}/{printable(name)} instead" for name in near + loose]
+
+
+def plain(name):
+    """What is left of a name where people differ in how they write it."""
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def put_aside():
+    """Sentences on what `aside` has put away."""
+    kept = cohort.data() / "received" / ASIDE
+    away = [(number, name) for number in entries(kept) for name in entries(kept / number)]
+    where = f"it is now in received/{ASIDE}/{{}}; rename it there and move it back"
+    return [
+        (None, f"submitted/{printable(name)} is no student's folder: a name {unfit(name)}; {where.format(number)}")
+        for number, name in away
+    ]
