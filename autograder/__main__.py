@@ -1,6 +1,7 @@
 """python -m autograder: the course's commands."""
 
 import argparse
+import os
 import signal
 import sys
 
@@ -10,8 +11,16 @@ from .errors import BadInput
 def main(arguments=None):
     options = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers stopped, files whole
+    any_letters(sys.stdout, sys.stderr)
+    if place := os.environ.get("COURSE_DATA"):
+        os.environ["COURSE_DATA"] = os.path.abspath(place)
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # as with `| head`: who reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except OSError as problem:
         print(f"{problem.filename or 'The output'}: {problem.strerror or problem}.", file=sys.stderr)
         return 2
@@ -21,6 +30,13 @@ def main(arguments=None):
     except KeyboardInterrupt:
         print("\nstopped; what was finished is kept", file=sys.stderr)
         return 130
+
+
+def any_letters(*streams):
+    """Print what the terminal cannot show as a question mark; names of files may hold anything."""
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):  # a test's has not
+            stream.reconfigure(errors="replace")
 
 
 def parser():
@@ -42,6 +58,7 @@ def parser():
     made.add_argument("assignment")
     made.add_argument("--student", help="this student alone")
     made.add_argument("--jobs", type=int, default=1, help="how many submissions to judge at the same time")
+    made.add_argument("--unboxed", action="store_true", help="without a sandbox, where this machine has none")
     made = command("grades", grades, "Show the verdict of every submission.")
     made.add_argument("--json", action="store_true")
     made = command("selftest", selftest, "Measure the grader: mistakes rejected and named, right answers accepted.")
@@ -62,7 +79,7 @@ def notebooks(options):
 def grade(options):
     from .gradebook import grade
 
-    return grade(options.assignment, options.student, options.jobs)
+    return grade(options.assignment, options.student, options.jobs, options.unboxed)
 
 
 def grades(options):

@@ -3,22 +3,27 @@
 import contextlib
 import json
 import os
-import shutil
 import tempfile
-import textwrap
 from pathlib import Path
 
 from .errors import BadInput
 
 ROOT = Path(__file__).resolve().parent.parent
 RELEASED = ROOT / "notebooks"
-REASON = 500  # characters
+REASON = 500  # characters, about
 UNWRITTEN = "not written yet"
+ROW = ("student", "assignment", "points", "max_points", "pending_points", "verdict", "reason")
 
 
 def data() -> Path:
     """class/, or the folder that $COURSE_DATA names; nbgrader_config.py says the same."""
     return Path(os.environ.get("COURSE_DATA") or ROOT / "class").resolve()
+
+
+def shown(path) -> str:
+    """A path as a person here would type it."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
 
 
 def assignments() -> list:
@@ -33,8 +38,14 @@ def released(assignment: str) -> dict:
         for cell in notebook["cells"]:
             cell["source"] = "".join(cell["source"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise BadInput(f"{path} is no notebook; write it again: python -m autograder notebooks") from None
+        raise BadInput(f"{shown(path)} is no notebook; write it again: python -m autograder notebooks") from None
     return notebook
+
+
+def worth(assignment) -> float:
+    """The points that there are in the notebook that students were given."""
+    cells = (cell["metadata"].get("nbgrader", {}) for cell in released(assignment)["cells"])
+    return float(sum(cell.get("points", 0) for cell in cells if cell.get("grade")))
 
 
 def point_to_book():
@@ -51,7 +62,9 @@ def secret() -> bytes:
             whole(path, os.urandom(32), os.link)
     content = path.read_bytes() if path.is_file() else b""
     if len(content) != 32:
-        raise BadInput(f"{path} should hold 32 random bytes and holds {len(content)}; restore it from your backup.")
+        raise BadInput(
+            f"{shown(path)} should hold 32 random bytes and holds {len(content)}; restore it from your backup."
+        )
     return content
 
 
@@ -69,28 +82,43 @@ def whole(path, content, put=os.replace):
             os.unlink(half)
 
 
-def record(assignment, student, verdict, reason, points=0.0, max_points=0.0, pending_points=0.0):
-    """Write the verdict of one submission."""
-    path = data() / "verdicts" / assignment / f"{student}.json"
+def swept():
+    """Remove what writers left that were killed. The caller is the only one to write."""
+    for places in (".half-*", "verdicts/*/.half-*", "results/*/.half-*"):
+        for path in data().glob(places):
+            path.unlink(missing_ok=True)
+
+
+def record(assignment, student, verdict, reason, **more):
+    """Write the verdict of one submission: the marks, and beside the row of tables what `unchanged` asks for."""
+    row = {"student": student, "assignment": assignment, "points": 0.0, "max_points": worth(assignment)}
+    row |= {"pending_points": 0.0, "verdict": verdict, "reason": reason, **more}
+    path = place(assignment, student)
     path.parent.mkdir(parents=True, exist_ok=True)
-    row = {"student": student, "assignment": assignment, "points": points, "max_points": max_points}
-    row |= {"pending_points": pending_points, "verdict": verdict, "reason": reason[:REASON]}
     whole(path, (json.dumps(row, indent=1, ensure_ascii=False) + "\n").encode())
     return row
 
 
+def place(assignment, student):
+    return data() / "verdicts" / assignment / f"{student}.json"
+
+
 def verdict(assignment, student):
-    path = data() / "verdicts" / assignment / f"{student}.json"
+    path = place(assignment, student)
     try:
-        row = json.loads(path.read_text("utf-8"))
-        row["student"], row["points"], row["max_points"], row["verdict"], row["reason"]
-        return row
+        found = json.loads(path.read_text("utf-8"))
+        return {**found, **{name: found[name] for name in ROW}}
     except (OSError, ValueError, KeyError, TypeError):
-        raise BadInput(f"{path} is no verdict; remove it, and grade the student again.") from None
+        raise BadInput(f"{shown(path)} is no verdict; remove it, and grade the student again.") from None
 
 
 def verdicts() -> list:
     return [verdict(path.parent.name, path.stem) for path in sorted((data() / "verdicts").glob("*/*.json"))]
+
+
+def row(found) -> dict:
+    """Of a verdict, what is shown."""
+    return {name: found[name] for name in ROW}
 
 
 def conclusion(verdict, notes, examined):
@@ -99,31 +127,28 @@ def conclusion(verdict, notes, examined):
         verdict, notes = "stopped", [*notes, examined["stopped"]]
     said = {}
     for check in examined["checks"]:
-        if check["points"] < check["max_points"]:
-            said.setdefault(shortened(check["said"]), []).append(check["function"])
+        for words in lacking(check):
+            said.setdefault(words, []).append(check["function"])
     if notes and list(said) == [UNWRITTEN]:
         said = {}
-    missed = [f"{', '.join(functions)}: {words}" for words, functions in said.items()]
-    return verdict, "; ".join([*notes, *missed]) or "all right"
+    parts = [*dict.fromkeys(notes), *(f"{', '.join(functions)}: {words}" for words, functions in said.items())]
+    return verdict, shortened(parts) or "all right"
 
 
-def shortened(text):
-    return textwrap.shorten(text, 90, placeholder=" …")
+def lacking(check):
+    """Why points are missing, and why some wait."""
+    pending = check["pending_points"]
+    if check["points"] + pending < check["max_points"]:
+        yield check["said"]
+    if pending:
+        yield f"{pending:g} pending, {check['doubt']}" if check["doubt"] else f"{pending:g} pending"
 
 
-def table(rows) -> str:
-    """Student, points, verdict and reason, a row a submission, as wide as the terminal."""
-    columns = [(r["student"], f"{r['points']:g} of {r['max_points']:g}", r["verdict"]) for r in rows]
-    names = ("student", "points", "verdict")
-    widths = [max(map(len, column)) for column in zip(names, *columns, strict=True)]
-    room = max(30, shutil.get_terminal_size().columns - sum(widths) - 6)
-    lines = [line(names, widths) + "reason"]
-    for cells, row in zip(columns, rows, strict=True):
-        pending = f"{row['pending_points']:g} pending; " if row["pending_points"] else ""
-        first, *more = textwrap.wrap(pending + row["reason"], room) or [""]
-        lines += [line(cells, widths) + first, *(line(("", "", ""), widths) + rest for rest in more)]
-    return "\n".join(text.rstrip() for text in lines)
-
-
-def line(cells, widths):
-    return "".join(f"{cell:{width}}  " for cell, width in zip(cells, widths, strict=True))
+def shortened(parts):
+    """The first of them, whole; how many are left out."""
+    kept = []
+    for number, part in enumerate(parts):
+        if kept and len("; ".join([*kept, part])) > REASON:
+            return "; ".join([*kept, f"and {len(parts) - number} more"])
+        kept.append(part)
+    return "; ".join(kept)

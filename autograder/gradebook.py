@@ -4,15 +4,14 @@
 nbgrader is imported here and nowhere else.
 """
 
-import fcntl
-import json
 import logging
-import multiprocessing
 import os
+import shutil
 import textwrap
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from glob import glob
 from pathlib import Path
 
 import nbformat
@@ -24,15 +23,16 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveCells
 from sqlalchemy import text
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
+from traitlets import Bool
+from traitlets.config import Config
 
-from . import cohort, intake
+from . import annotate, box, cohort, handed, klass, lock, received, store
 from .errors import BadInput
-from .examine import examine
 from .progress import Progress
-from .rebuild import rebuild
 
-KEPT = "autograder"  # where intake's findings stand in the metadata of a notebook that is being graded
-ahead = {}  # what is being examined in other processes: (assignment, student) -> a future
+KEPT = "autograder"  # where what is known of a submission stands in its notebook, between nbgrader's two passes
+WAIT = 60.0  # seconds that nbgrader waits for another grader
+BEGUN = "grading began and did not end; grade this submission again"
 
 # nbgrader reads a submission's cells before it has added the submission to its session; SQLAlchemy says so each time.
 warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
@@ -41,333 +41,339 @@ warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
 # --- what nbgrader is configured to use -------------------------------------------------------------------------------
 
 
-def expect_released_notebooks(assignment, student, notebooks):
-    """Before conversion: grade the notebooks that were released, under whatever names the student's came."""
-    folder = Path(notebooks[0]).parent
-    if folder.name in cohort.assignments():
-        notebooks[:] = [str(folder / f"{folder.name}.ipynb")]
+class Reader(NotebookExporter):
+    """In nbgrader's first pass the notebook is the released one with the student's answers, whatever the file holds."""
 
-
-class TolerantExporter(NotebookExporter):
-    """Reads submissions as `intake` does. What it wrote itself, in nbgrader's second pass, it reads as nbconvert."""
+    def __init__(self, **keywords):
+        super().__init__(**keywords)
+        if isinstance(self.parent, Autograde):  # about to convert; nbgrader has no hook that comes before its own steps
+            self.parent.convert_notebooks = partial(in_turn, self.parent, self.parent.convert_notebooks)
 
     def from_filename(self, filename, resources=None, **keywords):
-        if not self.parent._sanitizing:
-            return super().from_filename(filename, resources, **keywords)
-        path = Path(filename)
-        submission = intake.read(path.parent, path.stem)
-        notebook = nbformat.v4.new_notebook()
-        notebook.metadata[KEPT] = {"cells": submission.cells, "notes": submission.notes, "verdict": submission.verdict}
-        resources = {**(resources or {}), "metadata": {"name": path.stem, "path": str(path.parent)}}
-        return self.from_notebook_node(notebook, resources, **keywords)
+        about = resources["nbgrader"]
+        try:
+            if not self.parent._sanitizing:
+                return super().from_filename(filename, resources, **keywords)
+            resources["metadata"] = {"name": about["notebook"], "path": str(Path(filename).parent)}
+            return self.from_notebook_node(rebuilt(self.parent.coursedir, about), resources, **keywords)
+        except Exception as problem:
+            failed(about, problem)
+            raise
 
 
-class Rebuild(NbGraderPreprocessor):
-    """First of the sanitizing preprocessors: from here on it is the released notebook with the student's answers."""
+def in_turn(converter, convert):
+    """Alone, in a sandbox, and from clean folders; else nothing is begun."""
+    try:
+        if not Judge(parent=converter).unboxed:
+            box.require()
+        with lock.alone(WAIT):
+            introduce(converter.parent, converter.coursedir)
+            chosen = converter._format_source(converter.coursedir.assignment_id, converter.coursedir.student_id)
+            asked = [(Path(folder).name, Path(folder).parent.name) for folder in glob(chosen)]
+            for assignment, student in asked:
+                with suppress(BadInput, OSError):  # it costs this one, and `rebuilt` says it
+                    received.take(assignment, student)
+            converter.init_notebooks()  # again, since names have changed
+            try:
+                convert()
+            finally:
+                withdraw_unfinished(converter.coursedir, asked)
+    except BadInput as problem:
+        converter.log.error(problem)
+        raise NbGraderException(str(problem)) from None
 
-    def preprocess(self, notebook, resources):
-        found = notebook.metadata[KEPT]
-        made, notes = rebuild(cohort.released(resources["nbgrader"]["assignment"]), found["cells"])
-        made["metadata"][KEPT] = {"notes": [*found["notes"], *notes], "verdict": found["verdict"]}
-        return nbformat.from_dict(made), resources
+
+def introduce(parent, coursedir):
+    """Make an assignment known that the gradebook has never seen. (Stock nbgrader wants generate_assignment first.)"""
+    assignment = coursedir.assignment_id
+    with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        try:
+            gradebook.find_notebook(assignment, assignment)
+        except MissingEntry:
+            release(parent, coursedir, gradebook)
+
+
+def release(parent, coursedir, gradebook):
+    """The gradebook knows the assignment as students were given it."""
+    assignment = coursedir.assignment_id
+    notebook = nbformat.from_dict(cohort.released(assignment))
+    gradebook.update_or_create_assignment(assignment)
+    about = {"notebook": assignment, "assignment": assignment, "db_url": coursedir.db_url}
+    try:
+        SaveCells(parent=parent).preprocess(notebook, {"nbgrader": about})
+    except RuntimeError as problem:
+        raise BadInput(f"The cells of {assignment} have changed since it was graded: {problem}.") from None
+
+
+def begin(assignment, student, notebooks):
+    """nbgrader's hook before a conversion: no earlier verdict stands, and Record alone gives another."""
+    folder = Path(notebooks[0]).parent
+    cohort.record(folder.name, folder.parent.name, "failed", BEGUN)
+
+
+def begun(assignment, student):
+    """Whether grading began, and did not end."""
+    with suppress(BadInput):
+        return cohort.verdict(assignment, student)["reason"] == BEGUN
+
+
+def withdraw_unfinished(coursedir, asked):
+    unfinished = [one for one in asked if begun(*one)]
+    if unfinished:
+        with suppress(SQLAlchemyError), Gradebook(coursedir.db_url) as gradebook:
+            for one in unfinished:
+                withdraw(gradebook, *one)
+
+
+def rebuilt(coursedir, about):
+    """The notebook to be graded. Marks of an earlier run are withdrawn: should this one not end, they do not stay."""
+    assignment, student = about["assignment"], about["student"]
+    with Gradebook(about["db_url"]) as gradebook:
+        found = handed.read(assignment, student, lambda: lateness(coursedir, gradebook, assignment, student))
+        withdraw(gradebook, assignment, student)
+    notebook = nbformat.from_dict(found.notebook)
+    notebook.metadata[KEPT] = {"verdict": found.verdict, "notes": found.notes, "late": found.late}
+    return notebook
+
+
+def lateness(coursedir, gradebook, assignment, student):
+    """Seconds from the due date to the time at which the submission says that it was made."""
+    folder = coursedir.format_path(coursedir.submitted_directory, student, assignment)
+    made, due = coursedir.get_existing_timestamp(folder), gradebook.find_assignment(assignment).duedate
+    return max(0.0, (made - due).total_seconds()) if made and due else 0.0
 
 
 class Judge(NbGraderPreprocessor):
-    """In place of nbgrader's Execute: the student's cells run in a worker, the checks are judged from outside."""
+    """In place of nbgrader's Execute: the student's cells run in a sandbox, the checks are judged from outside."""
+
+    unboxed = Bool(False, help="Run submissions without a sandbox, with all the rights of who grades.").tag(config=True)
 
     def preprocess(self, notebook, resources):
         cohort.point_to_book()
-        about = resources["nbgrader"]
-        future = ahead.get((about["assignment"], about["student"]))
-        examined = future.result() if future else examine(notebook, about["student"], cohort.secret())
-        for check in examined["checks"]:
-            require_points(check, notebook)
-        for number, outputs in examined["outputs"].items():
-            notebook.cells[number].outputs = [nbformat.from_dict(output) for output in outputs]
-        resources[KEPT] = found = {**notebook.metadata.pop(KEPT), "examined": examined}
-        notebook.cells = [*remark(found), *notebook.cells]
-        return notebook, resources
-
-
-def remark(found):
-    """A cell at the top of the feedback: how the submission was taken. A comment, since file names may hold HTML."""
-    notes = [*found["notes"], *filter(None, [found["examined"]["stopped"]])]
-    lines = [f"# {line}" for note in notes for line in textwrap.wrap(note, 100)]
-    return [nbformat.v4.new_code_cell("\n".join(["# About this submission", *lines]), id="remark")] if lines else []
-
-
-def require_points(check, notebook):
-    """nbgrader takes more points than the notebook promises for an error, fewer for a mark."""
-    promised = notebook.cells[check["number"]].metadata.nbgrader.points
-    if promised != check["max_points"]:
-        raise BadInput(
-            f"{check['function']} is worth {check['max_points']:g} points, but {promised:g} in the notebook: run"
-            " `python -m autograder notebooks`, then `nbgrader generate_assignment` for this assignment."
-        )
+        found = handed.Handed(notebook, **notebook.metadata.pop(KEPT))
+        arguments = notebook, resources["nbgrader"]["student"], cohort.secret(), not self.unboxed
+        examined = store.examined(*arguments)
+        resources[KEPT] = found, examined, found.mark(store.key(*arguments))
+        return annotate.annotated(notebook, found.notes, examined), resources
 
 
 class Record(NbGraderPreprocessor):
-    """Last: write the verdict, with the marks that nbgrader has saved."""
+    """Last: what waits for a person is marked so in the gradebook; then the verdict, with the marks as they are now."""
 
     def preprocess(self, notebook, resources):
-        about, found = resources["nbgrader"], resources[KEPT]
-        verdict, reason = cohort.conclusion(found["verdict"], found["notes"], found["examined"])
+        about, (found, examined, mark) = resources["nbgrader"], resources[KEPT]
+        checks = [check for check in examined["checks"] if check["pending_points"]]
+        verdict, reason = cohort.conclusion(found.verdict, found.notes, examined)
         with Gradebook(about["db_url"]) as gradebook:
-            marks = marked(gradebook, about["assignment"], about["student"])
-        cohort.record(about["assignment"], about["student"], verdict, reason, **marks)
+            for check in checks:
+                withhold(gradebook, about, check)
+            gradebook.db.commit()
+            submission = gradebook.find_submission(about["assignment"], about["student"])
+            known = {"withheld": {check["cell"]: check["pending_points"] for check in checks}}
+            known |= {"auto": automatic(submission), "mark": mark if examined["lasting"] else None}
+            known |= marks(submission, known["withheld"])
+        cohort.record(about["assignment"], about["student"], verdict, reason, **known)
         return notebook, resources
 
 
-def marked(gradebook, assignment, student):
-    """The marks of a submission as nbgrader exports them, and the points that still wait for a person or a GPU."""
-    submission = gradebook.find_submission(assignment, student)
-    grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-    waiting = [grade for grade in grades if grade.auto_score is None and grade.manual_score is None]
+def withhold(gradebook, about, check):
+    """The points earned stand; a person is asked to look, and told why."""
+    place = about["notebook"], about["assignment"], about["student"]
+    grade = gradebook.find_grade(check["cell"], *place)
+    grade.needs_manual_grade = True
+    if check["pending_points"] == check["max_points"]:
+        grade.auto_score = None  # nothing is decided
+    gradebook.find_comment(check["answer"], *place).auto_comment = annotate.pending(check)
+
+
+def marks(submission, withheld):
+    """The points of a submission as nbgrader exports them, and those that wait: for a person, or for a GPU."""
+    waiting = [grade for grade in grades_of(submission) if grade.needs_manual_grade and grade.manual_score is None]
+    points = sum(withheld.get(grade.name, grade.max_score if grade.auto_score is None else 0.0) for grade in waiting)
     penalty = sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks)
-    points = max(0.0, submission.score - penalty)
-    pending = sum(grade.max_score for grade in waiting)
-    return {"points": points, "max_points": submission.max_score, "pending_points": pending}
+    earned = max(0.0, submission.score - penalty)
+    return {"points": earned, "max_points": submission.max_score, "pending_points": points}
 
 
-# --- the whole class --------------------------------------------------------------------------------------------------
+def grades_of(submission):
+    return [grade for notebook in submission.notebooks for grade in notebook.grades]
 
 
-def grade(assignment: str, student: str | None = None, jobs: int = 1) -> int:
+def automatic(submission):
+    return {grade.name: grade.auto_score for grade in grades_of(submission)}
+
+
+def failed(about, problem):
+    """A failure of the grader: no marks, and why."""
+    said = problem if isinstance(problem, BadInput | str) else f"{type(problem).__name__}: {problem}"
+    cohort.record(about["assignment"], about["student"], "failed", f"the grader failed: {first_line(said)}")
+    with suppress(SQLAlchemyError), Gradebook(about["db_url"]) as gradebook:
+        withdraw(gradebook, about["assignment"], about["student"])
+
+
+def first_line(said):
+    return textwrap.shorten(str(said).strip().split("\n")[0], 300, placeholder=" …")
+
+
+def withdraw(gradebook, assignment, student, score=None):
+    """Take back the automatic marks of an earlier run, if there was one. A person's own marks are theirs."""
+    with suppress(MissingEntry):
+        submission = gradebook.find_submission(assignment, student)
+        for grade in grades_of(submission):
+            grade.auto_score, grade.needs_manual_grade = score, score is None
+        gradebook.db.commit()
+
+
+# --- what a class is graded with --------------------------------------------------------------------------------------
+
+
+def grade(assignment: str, student: str | None = None, jobs: int = 1, unboxed: bool = False) -> int:
     """Grade an assignment of every student, or of one. Exit status 0 when every submission has its verdict."""
-    with course() as app:
-        require_known(assignment)
-        submitted, missing = students(app, assignment, student)
-        with alone():
-            prepare(app, assignment)
-            rows = [absent(app, assignment, name) for name in missing]
-            rows += graded(app, assignment, submitted, jobs)
-    print(cohort.table(sorted(rows, key=lambda row: row["student"])))
-    verdicts = {row["verdict"] for row in rows}
-    return int("failed" in verdicts or not verdicts & {"graded", "stopped"})
+    with course(unboxed) as opened:
+        return klass.grade(opened, assignment, student, jobs)
 
 
 def grades(as_json: bool) -> int:
     """Every verdict there is, with the marks as they now stand in the gradebook; and what was never graded."""
-    with course() as app:
-        rows = {(row["assignment"], row["student"]): row for row in cohort.verdicts()}
-        for assignment in cohort.assignments():
-            for name in handed_in(app, assignment):
-                rows.setdefault((assignment, name), ungraded(assignment, name))
-        with opened(app) if gradebook_file(app).exists() else nullcontext() as gradebook:
-            for (assignment, name), row in rows.items():
-                with suppress(MissingEntry):
-                    row |= marked(gradebook, assignment, name) if gradebook else {}
-    ordered = [rows[key] for key in sorted(rows)]
-    print(json.dumps(ordered, indent=1, ensure_ascii=False) if as_json else sheets(ordered))
-    return 0
-
-
-def ungraded(assignment, name):
-    row = {"student": name, "assignment": assignment, "points": 0.0, **worth(assignment), "pending_points": 0.0}
-    return row | {"verdict": "ungraded", "reason": "not graded yet"}
-
-
-def graded(app, assignment, names, jobs):
-    rows = []
-    with examining(app, assignment, names, jobs), Progress(f"Grading {assignment}", len(names)) as progress:
-        for name in names:
-            rows.append(grade_one(app, assignment, name))
-            progress.step(f"{name}: {rows[-1]['points']:g} of {rows[-1]['max_points']:g}")
-    return rows
-
-
-def absent(app, assignment, name):
-    """Known to the gradebook, and nothing there: marks of an earlier run do not stay."""
-    withdraw(app, assignment, name)
-    return cohort.record(assignment, name, "missing", "nothing was handed in", **worth(assignment))
-
-
-def sheets(rows):
-    """One table an assignment."""
-    named = dict.fromkeys(row["assignment"] for row in rows)
-    tables = [f"{name}\n{cohort.table([row for row in rows if row['assignment'] == name])}" for name in named]
-    return "\n\n".join(tables) or "Nothing has been handed in."
+    with course() as opened:
+        return klass.grades(opened, as_json)
 
 
 def feedback(assignment: str):
     """Write the feedback pages of an assignment, as `nbgrader generate_feedback` does."""
-    with course() as app:
-        names = handed_in(app, assignment)
-        with Progress("Writing feedback", len(names)) as progress:
-            for name in names:
-                app.coursedir.assignment_id, app.coursedir.student_id = assignment, name
-                made = GenerateFeedback(coursedir=app.coursedir, parent=app)
-                made.force = True
-                made.start()
-                progress.step(name)
+    with course() as opened, lock.alone():
+        opened.feedback(assignment)
 
 
 @contextmanager
-def course():
+def course(unboxed=False):
     """nbgrader's application with the course's configuration. What it logs is kept; the tables say it in a sentence."""
     here = os.getcwd()
     os.chdir(cohort.ROOT)  # nbgrader reads nbgrader_config.py there
     try:
         app = NbGrader()
         app.initialize([])
-        app.log.handlers, app.log.propagate = [], False
-        yield app
     finally:
         os.chdir(here)
-
-
-@contextmanager
-def alone():
-    """One grader at a time: two would take each other's files away."""
-    with open(cohort.data() / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BadInput(f"Another grader is at work in {cohort.data()}; wait until it has finished.") from None
-        yield
-
-
-def require_known(assignment):
-    known = cohort.assignments()
-    if assignment not in known:
-        raise BadInput(f"There is no assignment {assignment!r}; there is {', '.join(known) or 'none in notebooks/'}.")
-
-
-def students(app, assignment, student):
-    """Who handed something in, and who is known to the gradebook and did not."""
-    submitted = handed_in(app, assignment)
-    if student is not None and student not in submitted:
-        place = Path(app.coursedir.submitted_directory) / student / assignment
-        raise BadInput(f"There is no submission of {student!r}: the folder {place} does not exist.")
-    if student is not None:
-        return [student], []
-    missing = sorted(known(app) - set(submitted))
-    if not submitted and not missing:
-        place = Path(app.coursedir.submitted_directory) / "STUDENT" / assignment
-        raise BadInput(f"Nobody has handed in {assignment}: put each student's notebook into {place}.")
-    return submitted, missing
-
-
-def known(app):
-    """The students in the gradebook; none where there is no gradebook yet."""
-    if not gradebook_file(app).exists():
-        return set()
-    with opened(app) as gradebook:
-        return {student.id for student in gradebook.students}
-
-
-def gradebook_file(app):
-    return Path(app.coursedir.db_url.removeprefix("sqlite:///"))
-
-
-def handed_in(app, assignment):
-    found = Path(app.coursedir.submitted_directory).glob(f"*/{assignment}")
-    return sorted(path.parent.name for path in found if path.is_dir())
-
-
-def prepare(app, assignment):
-    """Everything that will be written can be; the gradebook knows the assignment as it is released."""
-    for name in (app.coursedir.autograded_directory, cohort.data() / "verdicts" / assignment):
-        try:
-            Path(name).mkdir(parents=True, exist_ok=True)
-            cohort.whole(Path(name) / ".writable", b"")
-            (Path(name) / ".writable").unlink()
-        except OSError as problem:
-            raise BadInput(f"The folder {name} cannot be written ({problem.strerror}).") from None
-    cohort.secret()
-    with opened(app) as gradebook:
-        gradebook.update_or_create_assignment(assignment)
-    about = {"notebook": assignment, "assignment": assignment, "db_url": app.coursedir.db_url}
+    if unboxed:
+        app.update_config(Config({"Judge": {"unboxed": True}}))
+    app.log.handlers, app.log.propagate = [], False
+    made = Course(app)
     try:
-        SaveCells(parent=app).preprocess(nbformat.from_dict(cohort.released(assignment)), {"nbgrader": about})
-    except RuntimeError as problem:
-        raise BadInput(f"The cells of {assignment} have changed since submissions were graded: {problem}.") from None
-
-
-@contextmanager
-def opened(app):
-    """The gradebook, found writable before anything depends on it."""
-    try:
-        gradebook = Gradebook(app.coursedir.db_url, app.coursedir.course_id)
-        version = gradebook.db.execute(text("PRAGMA user_version")).scalar()
-        gradebook.db.execute(text(f"PRAGMA user_version = {version}"))  # a write: a read-only file begins well
-        gradebook.db.commit()
-    except (SQLAlchemyError, OSError) as problem:
-        reason = getattr(problem, "orig", None) or problem
-        raise BadInput(f"The gradebook {gradebook_file(app)} cannot be written ({reason}).") from None
-    with gradebook:
-        yield gradebook
-
-
-@contextmanager
-def examining(app, assignment, names, jobs):
-    """With several jobs, submissions are examined in as many processes; this one alone writes the gradebook."""
-    if jobs < 1:
-        raise BadInput(f"--jobs is {jobs}; it is the number of submissions judged at the same time, at least 1.")
-    if jobs == 1 or len(names) < 2:
-        yield
-        return
-    cohort.point_to_book()
-    with ProcessPoolExecutor(min(jobs, len(names)), multiprocessing.get_context("spawn")) as pool:
-        for name in names:
-            folder = Path(app.coursedir.submitted_directory) / name / assignment
-            notebook, _ = rebuild(cohort.released(assignment), intake.read(folder, assignment).cells)
-            ahead[assignment, name] = pool.submit(examine, notebook, name, cohort.secret())
-        try:
-            yield
-        finally:
-            ahead.clear()
-            pool.shutdown(cancel_futures=True)
-
-
-class OneFolder(Autograde):
-    """Grades one submission's folder, whatever is in it. (nbgrader itself passes over a folder without a notebook.)"""
-
-    def init_notebooks(self):
-        folder = self._format_source(self.coursedir.assignment_id, self.coursedir.student_id)
-        self.assignments = {folder: [str(Path(folder) / f"{self.coursedir.assignment_id}.ipynb")]}
-
-
-def grade_one(app, assignment, name):
-    """Through nbgrader's own conversion. A failure of the grader costs this submission only; old marks do not stay."""
-    app.coursedir.assignment_id, app.coursedir.student_id = assignment, name
-    converter = OneFolder(coursedir=app.coursedir, parent=app)
-    converter.force = True
-    heard = Heard()
-    app.log.addHandler(heard)
-    try:
-        converter.start()
-    except (NbGraderException, OSError, UnicodeError):
-        withdraw(app, assignment, name)
-        return cohort.record(assignment, name, "failed", f"the grader failed: {heard.last}", **worth(assignment))
+        yield made
     finally:
-        app.log.removeHandler(heard)
-    return cohort.verdict(assignment, name)
+        made.close()
+
+
+class Course:
+    """nbgrader's application and gradebook, as `klass` needs them."""
+
+    def __init__(self, app):
+        self.app, self.boxed = app, not Judge(parent=app).unboxed
+        self.file = Path(app.coursedir.db_url.removeprefix("sqlite:///"))
+
+    @cached_property
+    def opened(self):
+        """The gradebook, found writable before anything depends on it."""
+        try:
+            gradebook = Gradebook(self.app.coursedir.db_url, self.app.coursedir.course_id)
+            version = gradebook.db.execute(text("PRAGMA user_version")).scalar()
+            gradebook.db.execute(text(f"PRAGMA user_version = {version}"))  # a write: a read-only file begins well
+            gradebook.db.commit()
+            return gradebook
+        except (SQLAlchemyError, OSError) as problem:
+            reason = getattr(problem, "orig", None) or problem
+            raise BadInput(f"The gradebook {cohort.shown(self.file)} cannot be written ({reason}).") from None
+
+    @property
+    def gradebook(self):
+        """As it is now: conversions write to it beside us."""
+        self.opened.db.expire_all()
+        return self.opened
+
+    def close(self):
+        if "opened" in vars(self):
+            self.opened.close()
+
+    def known(self):
+        """The students in the gradebook; none where there is no gradebook yet."""
+        return {student.id for student in self.gradebook.students} if self.file.exists() else set()
+
+    def enrol(self, listed):
+        """Make the gradebook know the students of a roster."""
+        for row in listed:
+            self.gradebook.update_or_create_student(row["id"], **{name: row[name] for name in row if name != "id"})
+
+    def prepare(self, assignment):
+        self.app.coursedir.assignment_id = assignment
+        release(self.app, self.app.coursedir, self.gradebook)
+
+    def read(self, assignment, student) -> handed.Handed:
+        late = partial(lateness, self.app.coursedir, self.gradebook, assignment, student)
+        return handed.read(assignment, student, late)
+
+    def marks(self, assignment, student, verdict):
+        """The marks of a submission as they now are; none where the gradebook has no such submission."""
+        if not self.file.exists():
+            return {}
+        try:
+            return marks(self.gradebook.find_submission(assignment, student), verdict.get("withheld", {}))
+        except MissingEntry:
+            return {}
+
+    def stands(self, assignment, student, verdict):
+        """Whether what a verdict has recorded is still there."""
+        with suppress(MissingEntry):
+            same = automatic(self.gradebook.find_submission(assignment, student)) == verdict["auto"]
+            return same and (self.autograded(assignment, student) / f"{assignment}.ipynb").exists()
+        return False
+
+    def autograded(self, assignment, student):
+        coursedir = self.app.coursedir
+        return Path(coursedir.format_path(coursedir.autograded_directory, student, assignment))
+
+    def convert(self, assignment, student):
+        """Grade one submission through nbgrader's own conversion. A failure of the grader costs this one only."""
+        self.app.coursedir.assignment_id, self.app.coursedir.student_id = assignment, student
+        converter = Autograde(coursedir=self.app.coursedir, parent=self.app)
+        converter.force = True
+        heard = Heard()
+        self.app.log.addHandler(heard)
+        cohort.record(assignment, student, "failed", BEGUN)
+        try:
+            converter.start()
+        except (NbGraderException, OSError, UnicodeError) as problem:
+            if begun(assignment, student):
+                self.fail(assignment, student, heard.last or problem)
+        finally:
+            self.app.log.removeHandler(heard)
+        return cohort.verdict(assignment, student)
+
+    def fail(self, assignment, student, problem):
+        failed({"assignment": assignment, "student": student, "db_url": self.app.coursedir.db_url}, problem)
+        return cohort.verdict(assignment, student)
+
+    def miss(self, assignment, student, reason):
+        """Nothing is there: no points, and nothing of an earlier run."""
+        withdraw(self.gradebook, assignment, student, 0.0)
+        shutil.rmtree(self.autograded(assignment, student), ignore_errors=True)
+        return cohort.record(assignment, student, "missing", reason)
+
+    def feedback(self, assignment):
+        self.app.coursedir.assignment_id, self.app.coursedir.student_id = assignment, "*"
+        made = GenerateFeedback(coursedir=self.app.coursedir, parent=self.app)
+        made.force = True
+        with Progress("Writing feedback", len(list(self.autograded(".", ".").glob(f"*/{assignment}")))) as progress:
+            made.post_convert_hook = lambda **about: progress.step()
+            made.start()
 
 
 class Heard(logging.Handler):
     """Keeps the last line of the first error that nbgrader logs with a traceback."""
 
-    last = "no reason was given"
+    last = None
 
     def emit(self, record):
         message = record.getMessage().strip()
         if "Traceback" in message:
             self.last = message.splitlines()[-1]
-
-
-def withdraw(app, assignment, name):
-    """Take back the marks of an earlier run."""
-    with opened(app) as gradebook:
-        try:
-            submission = gradebook.find_submission(assignment, name)
-        except MissingEntry:
-            return
-        for grade in (grade for notebook in submission.notebooks for grade in notebook.grades):
-            grade.auto_score, grade.needs_manual_grade = None, True
-        gradebook.db.commit()
-
-
-def worth(assignment):
-    cells = (cell["metadata"].get("nbgrader", {}) for cell in cohort.released(assignment)["cells"])
-    return {"max_points": float(sum(cell.get("points", 0) for cell in cells if cell.get("grade")))}

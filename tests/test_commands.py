@@ -3,7 +3,7 @@
 import pytest
 
 from autograder import __main__ as commands
-from autograder import cohort, gradebook, selftest
+from autograder import cohort, gradebook, lock, selftest
 from autograder.errors import BadInput
 
 
@@ -50,8 +50,9 @@ def test_what_is_no_command_is_told_by_argparse(arguments, capsys):
 
 def test_a_second_grader_waits_its_turn(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    (tmp_path / "submitted" / "ada" / "02_queries_keys_values").mkdir(parents=True)
-    with gradebook.alone():
+    monkeypatch.setattr("autograder.box.require", lambda: None)
+    with open(tmp_path / "lock", "w") as other:
+        assert lock.taken(other)
         assert commands.main(["grade", "02_queries_keys_values"]) == 2
     assert "Another grader is at work" in capsys.readouterr().err
 
