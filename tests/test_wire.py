@@ -276,6 +276,12 @@ def test_a_call_may_carry_less_than_an_answer():
         reply({"call": [1, [{"tensor": ["int8", [99], [0], 99]}], {"dict": {}}]}, b"\0" * 99, call_bytes=64)
 
 
+def test_a_call_may_carry_shorter_tensors_than_an_answer():
+    """A function of ours may make N × N of N."""
+    with pytest.raises(BadFrame, match="shape"):
+        reply({"call": [1, [{"tensor": ["int8", [99], [0], 99]}], {"dict": {}}]}, b"\0" * 99, call_axis=64)
+
+
 def test_a_broken_peer_stays_broken():
     a, b = os.pipe(), os.pipe()
     os.write(a[1], (1).to_bytes(4, "little") + b"{" + (13).to_bytes(4, "little") + b'{"return": 1}')
