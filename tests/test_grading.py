@@ -212,9 +212,12 @@ def examination(monkeypatch):
 @pytest.fixture(scope="module")
 def empty_gradebook(tmp_path_factory):
     """To make one takes nbgrader a second."""
-    path = tmp_path_factory.mktemp("empty") / "gradebook.db"
-    gradebook.Gradebook(f"sqlite:///{path}", "attention").close()
-    return path
+    data = tmp_path_factory.mktemp("empty")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_DATA", str(data))
+        with gradebook.course() as course:
+            assert course.gradebook.students == []
+    return data / "gradebook.db"
 
 
 @pytest.fixture
