@@ -14,8 +14,8 @@ from .submitted import printable
 
 FILE_BYTES = 20 << 20
 CELLS = 2000
-CELL_CHARACTERS = 200_000
-CHARACTERS = 1_000_000  # of all cells
+CELL_CHARACTERS = 100_000
+CHARACTERS = 300_000  # of all cells: a page that shows them is made in seconds
 KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown", "html": "raw"}  # the last: old
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 OTHERS = {

@@ -7,7 +7,10 @@ The student's text cells are shown as they were typed: no HTML, link or picture 
 
 import copy
 import re
+import textwrap
 
+WIDTH = 120
+WRAP = textwrap.TextWrapper(WIDTH, replace_whitespace=False, break_on_hyphens=False)
 DELETED = "This cell was deleted from the submission."
 
 
@@ -170,9 +173,13 @@ def new_cells(cells, first):
 
 
 def plain(source):
-    """Markdown that shows a text as it was typed: between fences longer than any in it."""
+    """Markdown that shows a text as it was typed: between fences longer than any in it.
+
+    Long lines are broken, to be read without scrolling; and nbconvert takes minutes over one of a hundred thousand [.
+    """
+    lines = [part for line in source.split("\n") for part in (WRAP.wrap(line) if len(line) > WIDTH else [line])]
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", source)), default=0))
-    return f"{fence}\n{source}\n{fence}"
+    return "\n".join([fence, *lines, fence])
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------

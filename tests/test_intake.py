@@ -185,8 +185,8 @@ def test_no_json_is_too_odd(whole, cells):
     ("made", "kept"),
     [
         (cells(*["x"] * 3000), 2000),
-        (cells("y" * 300_000), 1),
-        (cells(*["z" * 150_000] * 9), 9),
+        (cells("y" * 200_000), 1),
+        (cells(*["z" * 90_000] * 9), 9),
     ],
 )
 def test_more_than_any_notebook_needs_is_cut(tmp_path, made, kept):
@@ -628,6 +628,12 @@ def test_the_test_would_see_it():
         for payload in PAYLOADS[:5]
     ]
     assert sum(map(bool, live)) >= 4
+
+
+def test_long_lines_are_broken():
+    line = ("word " * 24).strip()
+    assert plain(f"{line} and so on\n    [x]\n\n") == f"```\n{line}\nand so on\n    [x]\n\n\n```"
+    assert max(map(len, plain("[" * 100_000).split("\n"))) == 120
 
 
 def test_no_fence_inside_is_as_long_as_the_one_around():
