@@ -7,6 +7,7 @@ the machine had a part in it, it says so.
 import ast
 import hashlib
 import hmac
+import re
 import time
 
 from . import cohort, images, policy
@@ -41,7 +42,7 @@ class Run:
 
     def __init__(self, boxed):
         self.box, self.until, self.starts = shared(boxed), time.monotonic() + TOTAL_SECONDS, 0
-        self.sources, self.fatal, self.problem = {}, set(), ""
+        self.sources, self.fatal, self.problems = {}, set(), {}  # by the numbers of cells
         self.worker, self.stopped, self.lasting = None, None, True
 
     def __enter__(self):
@@ -66,8 +67,14 @@ class Run:
             text += f"{worker.died}\n"
         if error:
             self.lasting &= error[0] not in ("OutOfTime", "Stopped")
-            self.problem = f"{error[0]}: {error[1].splitlines()[0] if error[1] else ''}"
+            self.problems[number] = ": ".join(filter(None, [error[0], *error[1].splitlines()[:1]]))
         return text, pictures
+
+    def why(self, name):
+        """Why a function is missing: what stopped the last cell that would have defined it; or ""."""
+        definition = re.compile(rf"^\s*(def|class) {name}\b", re.MULTILINE)
+        stopped = [number for number in self.problems if definition.search(self.sources[number])]
+        return f"its cell stopped with {self.problems[max(stopped)]}" if stopped else ""
 
     def lost(self, worker):
         self.stopped, self.lasting = self.stopped or worker.died, False
@@ -100,9 +107,8 @@ def check(cell):
 
 def judged(run, exercise, function, student, secret, number, found):
     """The outputs of a check's cell, and what the verdict needs of it."""
-    subject = Boxed(run.ready() or run.worker, function, run.problem)
+    subject = Boxed(run.ready() or run.worker, function, run.why(function))
     report = judge(exercise, subject, hidden=True, seed=seed(secret, student, exercise))
-    run.problem = ""
     run.lasting &= not subject.late
     if subject.worker.died:
         run.lost(subject.worker)

@@ -77,9 +77,10 @@ def test_what_ran_out_of_time_does_not_last(monkeypatch):
 
 
 def test_a_missing_function_is_explained_by_the_cell_that_failed():
-    found, points = graded("def project_qkv(x:\n    return x", "project_qkv", "dot_product_variance")
+    later = "project_qkv(1)"
+    found, points = graded("def project_qkv(x:\n    return x", later, "project_qkv", "dot_product_variance")
     syntax, absent = (check["said"] for check in found["checks"])
-    assert points == [0, 0] and "SyntaxError" in syntax and "not defined" in absent and "SyntaxError" not in absent
+    assert points == [0, 0] and "stopped with SyntaxError" in syntax and "not defined" in absent and "SyntaxError" not in absent
 
 
 def test_what_is_drawn_is_shown_as_pixels_and_html_as_text():
