@@ -71,9 +71,9 @@ def test_a_notebook_that_dies_again_and_again_ends():
 
 
 def test_what_ran_out_of_time_does_not_last(monkeypatch):
-    monkeypatch.setattr(Worker.run, "__defaults__", (0.3,))
+    monkeypatch.setattr(Worker.run, "__defaults__", (1.0,))
     found, points = graded("while True: pass", PROJECT, "project_qkv")
-    assert points == [2] and not found["lasting"] and "after 0.3 s" in text(found["outputs"][0])
+    assert points == [2] and not found["lasting"] and "after 1 s" in text(found["outputs"][0])
 
 
 def test_a_missing_function_is_explained_by_the_cell_that_failed():
