@@ -8,7 +8,7 @@ from pathlib import Path
 from . import cohort
 from .regular import kind
 
-NAME = re.compile(r"[^\W_][\w .@+'()-]*")
+SERVED = re.compile(r"[\w .@+'()-]")
 NAME_BYTES = 100
 LEFT = ("Thumbs.db", "desktop.ini")  # by file managers, and what begins with a dot
 ASIDE = "_misplaced"  # below received/; no student's name begins so
@@ -26,9 +26,11 @@ def unfit(name: str) -> str | None:
     if len(name.encode()) > NAME_BYTES:
         return f"is longer than {NAME_BYTES} bytes"
     if unicodedata.normalize("NFC", name) != name:
-        return "has its accents as characters of their own"
-    if not NAME.fullmatch(name) or name != name.strip():
-        return "is not of letters, digits, spaces and . _ - @ + ' ( ) only, with a letter or digit at its beginning"
+        return "has accents that are characters of their own"
+    if others := "".join(sorted({letter for letter in name if not SERVED.match(letter)})):
+        return f"holds {others!r}, where only letters, digits, spaces and . _ - @ + ' ( ) may be"
+    if not name or not name[0].isalnum() or name != name.strip():
+        return "does not begin with a letter or digit, or ends with a space"
     return None
 
 
@@ -71,7 +73,7 @@ def misplaced(assignment: str) -> list:
     for name in entries(root()):
         here = root() / name
         if kind(here / assignment) and unfit(name):
-            found.append((None, f"submitted/{printable(name)} is no student's folder: a name {unfit(name)}"))
+            found.append((None, stranger(name)))
         elif kind(here) == "a folder" and not unfit(name) and not os.path.isdir(here / assignment):
             found += [(name, sentence) for sentence in instead(here, assignment)[:1]]
         elif not os.path.isdir(here) and not name.startswith(".") and name not in LEFT:
@@ -99,12 +101,13 @@ def plain(name):
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
+def stranger(name):
+    return f"the folder {printable(name)!r} in submitted/ is no student's: its name {unfit(name)}"
+
+
 def put_aside():
     """Sentences on what `aside` has put away."""
     kept = cohort.data() / "received" / ASIDE
     away = [(number, name) for number in entries(kept) for name in entries(kept / number)]
     where = f"it is now in received/{ASIDE}/{{}}; rename it there and move it back"
-    return [
-        (None, f"submitted/{printable(name)} is no student's folder: a name {unfit(name)}; {where.format(number)}")
-        for number, name in away
-    ]
+    return [(None, f"{stranger(name)}; {where.format(number)}") for number, name in away]
