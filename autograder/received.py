@@ -194,17 +194,19 @@ class Place:
 
 
 def written(folder: Path):
-    """The digests of the files in a folder, as a record keeps them; None where there is what we never write.
-
-    What Jupyter and file managers leave, under names with a dot, is passed over.
-    """
+    """The digests of the files in a folder, as a record keeps them; None where there is what we never write."""
     if kind(folder) != "a folder":
         return None
     try:
-        names = [name for name in submitted.entries(folder) if not name.startswith(".")]
+        names = [name for name in submitted.entries(folder) if not by_a_tool(folder / name)]
         return {name: digest(content(folder / name, intake.FILE_BYTES)) for name in names} if len(names) < 3 else None
     except Refused:
         return None
+
+
+def by_a_tool(path):
+    """Whether it is what Jupyter and file managers leave where somebody looked."""
+    return path.name == ".ipynb_checkpoints" or (path.name.startswith(".") and kind(path) == "a file")
 
 
 def is_file(path, wanted):

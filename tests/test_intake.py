@@ -689,6 +689,9 @@ def test_what_was_taken_is_not_new(data):
     write(folder, (folder / NOTEBOOK).read_bytes())  # or handed in the very same
     assert received.take(ASSIGNMENT, "ada") == first
     assert list(originals(data)) == [f"001/{NOTEBOOK}"]
+    (folder / ".link").symlink_to("/etc/passwd")
+    received.take(ASSIGNMENT, "ada")
+    assert list(originals(data)) == [f"001/{NOTEBOOK}", f"002/{NOTEBOOK}"] and not (folder / ".link").is_symlink()
 
 
 @pytest.mark.parametrize("name", [NOTEBOOK, f"{ASSIGNMENT} (1).ipynb", "mine.ipynb", f"unpacked/{NOTEBOOK}"])
