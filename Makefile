@@ -5,7 +5,7 @@ BIN := .venv/bin
 STEP := $(BIN)/python tools/step.py
 
 .DEFAULT_GOAL := help
-.PHONY: help course test selftest clean
+.PHONY: help course test selftest soak clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,9 @@ test: .venv/test-installed  ## install and run the whole test suite
 
 selftest: .venv/course-installed  ## measure the grader on its own catalogue of mistakes and right answers
 	@$(BIN)/python -m autograder selftest
+
+soak: .venv/course-installed  ## kill the grader at random moments, for about an hour, and see that nothing is lost
+	@$(BIN)/python tools/soak.py 20 --jobs 2
 
 clean:  ## remove what was built; class/ and .venv stay
 	@rm -rf _build .pytest_cache .ruff_cache .hypothesis

@@ -363,6 +363,52 @@ def test_a_student_who_sent_nothing_has_a_row_and_no_marks_of_earlier(begun):
     assert "zoe      0 of 16  missing  nothing" in here(begun, "grade", ASSIGNMENT, "--student", "zoe")[1]
 
 
+def soil(data):
+    (data / "verdicts" / ASSIGNMENT / "ada.json").write_text("{}")
+
+
+def lose_the_notebook(data):
+    shutil.rmtree(data / "autograded" / "ada")
+
+
+def change_a_mark(data):
+    with book() as found:
+        found.find_grade("check-project_qkv", ASSIGNMENT, ASSIGNMENT, "ada").auto_score = 1
+
+
+def lose_the_gradebook(data):
+    (data / "gradebook.db").unlink()
+
+
+def test_what_is_unchanged_is_not_graded_again(begun, examination, monkeypatch):
+    for student in ("ada", "bob"):
+        hand_in(begun, student)
+    first = here(begun, "grade", ASSIGNMENT)
+    broken(monkeypatch, "nbgrader.converters.Autograde.start", RuntimeError("it is graded again"))
+    assert here(begun, "grade", ASSIGNMENT) == first and examination.asked == ["ada", "bob"]
+
+
+@pytest.mark.parametrize("spoil", [soil, lose_the_notebook, change_a_mark, lose_the_gradebook])
+def test_what_is_no_longer_as_it_was_recorded_is_recorded_again(begun, examination, spoil):
+    hand_in(begun, "ada")
+    here(begun, "grade", ASSIGNMENT)
+    before = marks(begun)
+    spoil(begun)
+    here(begun, "grade", ASSIGNMENT)
+    assert marks(begun) == before and grades_of("ada")["check-project_qkv"]["auto_score"] == 2
+    assert autograded(begun, "ada") and examination.asked == ["ada"]  # the result was kept
+
+
+def test_what_is_new_or_would_not_come_out_again_is_examined_again(begun, examination):
+    for student in ("ada", "bob"):
+        hand_in(begun, student)
+    examination.of["bob"] = {"lasting": False}
+    here(begun, "grade", ASSIGNMENT)
+    hand_in(begun, "ada", json.dumps(typed.notebook("lise")).encode())
+    here(begun, "grade", ASSIGNMENT)
+    assert examination.asked == ["ada", "bob", "ada", "bob"]
+
+
 def test_what_lies_in_a_wrong_place_is_said(begun):
     hand_in(begun, "ada")
     (begun / "submitted" / "ben").mkdir()
