@@ -172,7 +172,7 @@ def command(folder, boxed):
     python = [sys.executable, "-I", "-B", "-c", START]
     if not boxed:
         return [*python, str(folder), str(ROOT), "unboxed"]
-    return [shutil.which("bwrap"), *namespaces(), *view(folder), "--", *python, HERE, str(ROOT), "boxed"]
+    return [shutil.which("bwrap"), *namespaces(), *view(folder), "--", *python, HERE, HERE, "boxed"]
 
 
 def namespaces():
