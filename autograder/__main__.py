@@ -12,6 +12,7 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: workers stopped, files whole
     any_letters(sys.stdout, sys.stderr)
+    sys.modules.setdefault("rfc3987_syntax", None)  # jsonschema would take a second to import it, and do without
     if place := os.environ.get("COURSE_DATA"):
         os.environ["COURSE_DATA"] = os.path.abspath(place)
     try:
