@@ -123,14 +123,15 @@ def row(found) -> dict:
 
 def conclusion(verdict, notes, examined):
     """The verdict and its reason: what happened to the notebook, then what each check says that lacks points."""
-    if examined["stopped"] and verdict == "graded":
-        verdict, notes = "stopped", [*notes, examined["stopped"]]
-    said = {}
+    said, stopped = {}, examined["stopped"]
     for check in examined["checks"]:
         for words in lacking(check):
-            said.setdefault(words, []).append(check["function"])
+            said.setdefault(words.removesuffix("."), []).append(check["function"])
     if notes and list(said) == [UNWRITTEN]:
         said = {}
+    if stopped and verdict == "graded":
+        verdict = "stopped"
+        notes = notes if any(stopped in words for words in said) else [*notes, stopped]
     parts = [*dict.fromkeys(notes), *(f"{', '.join(functions)}: {words}" for words, functions in said.items())]
     return verdict, shortened(parts) or "all right"
 

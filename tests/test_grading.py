@@ -585,9 +585,16 @@ def test_a_reason_is_given_once_and_whole():
     assert len(reason) < 550 and reason.endswith("word ; and 6 more")
 
 
+def test_why_a_process_was_lost_is_said_once():
+    lost = examined({"said": "values (square): Stopped: it was killed."}, stopped="it was killed")
+    assert cohort.conclusion("graded", [], lost) == ("stopped", "f: values (square): Stopped: it was killed")
+    lost = examined({"said": "zeros."}, stopped="it was killed")
+    assert cohort.conclusion("graded", ["a note"], lost) == ("stopped", "a note; it was killed; f: zeros")
+
+
 def test_a_process_that_was_lost_is_a_verdict_unless_there_was_nothing_to_read():
     assert cohort.conclusion("graded", [], examined(stopped="it was killed"))[0] == "stopped"
-    assert cohort.conclusion("unreadable", ["broken"], examined(stopped="it was killed")) == ("unreadable", "broken")
+    assert cohort.conclusion("unreadable", ["broken"], examined(stopped="it was killed"))[0] == "unreadable"
 
 
 def test_points_are_told_of_those_that_can_be_given_today():
