@@ -22,17 +22,10 @@ from .errors import BadInput
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = "/course"  # where the course's files lie in the box
-FILES = (
-    "confine.py",
-    "deadline.py",
-    "draw.py",
-    "isolation.py",
-    "observe.py",
-    "watch.py",
-    "wire.py",
-    "worker.py",
+FILES = (  # all that a worker sees of the course, beside the stub
+    "confine.py", "deadline.py", "draw.py", "isolation.py", "observe.py", "watch.py", "wire.py", "worker.py",
     "zygote.py",
-)  # all that a worker sees of the course, beside the stub
+)  # fmt: skip
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 SETTINGS = ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu")
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH")
@@ -63,13 +56,13 @@ class Box:
             return
         self.close()
         self.ready = False
-        self.folder = Path(tempfile.mkdtemp(prefix="attention-box-"))
-        furnish(self.folder)
+        self.folder = None if self.boxed else furnished()
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the box
         self.control, theirs = socket.socketpair()
-        with theirs, open(self.folder / "log", "wb") as log:
+        with theirs:
             self.process = subprocess.Popen(
-                command(self.folder, self.boxed), stdin=theirs, stdout=log, stderr=log,
-                cwd="/", env=environment("/tmp" if self.boxed else str(self.folder)), start_new_session=True,
+                boxed() if self.boxed else unboxed(self.folder), stdin=theirs, stdout=self.log, stderr=self.log,
+                cwd="/", env=environment(self.folder or "/tmp"), start_new_session=True,
             )  # fmt: skip
 
     def begin(self):
@@ -104,7 +97,7 @@ class Box:
 
     def said(self, otherwise):
         """The last line that the box wrote."""
-        lines = (self.folder / "log").read_text("utf-8", "replace").strip().splitlines()
+        lines = os.pread(self.log.fileno(), 1 << 16, 0).decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else str(otherwise)
 
     def heard(self, word, seconds):
@@ -129,7 +122,9 @@ class Box:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process = None
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.log.close()
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @lru_cache
@@ -155,24 +150,33 @@ def available():
     return f"bubblewrap: {found.seen}. {found.mend}" if found.mend else ""
 
 
-def furnish(folder):
-    """A package `autograder` of a few files and a stub."""
-    package = folder / "autograder"
-    package.mkdir()
-    here = Path(__file__).parent
-    for name in FILES:
-        shutil.copyfile(here / name, package / name)
-    shutil.copyfile(here / "stub.py", package / "__init__.py")
-    for path in (folder, package, *package.iterdir()):
-        path.chmod(0o755)  # whatever the umask: another user reads them
+def furnished():
+    """For a box that is none: a folder with a package `autograder` of a few files and a stub."""
+    folder = tempfile.mkdtemp(prefix="attention-box-")
+    for place, file in package(folder):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        shutil.copyfile(file, place)
+    return folder
 
 
-def command(folder, boxed):
+def package(folder):
+    """(place below `folder`, file) of all that is shown of the course."""
+    here = os.path.dirname(__file__)
+    shown = {"__init__.py": "stub.py", **{name: name for name in FILES}}
+    return [(f"{folder}/autograder/{name}", os.path.join(here, file)) for name, file in shown.items()]
+
+
+def unboxed(folder):
+    return python(folder, ROOT, "unboxed")
+
+
+def boxed():
     """The command line that starts the box."""
-    python = [sys.executable, "-I", "-B", "-c", START]
-    if not boxed:
-        return [*python, str(folder), str(ROOT), "unboxed"]
-    return [shutil.which("bwrap"), *namespaces(), *view(folder), "--", *python, HERE, HERE, "boxed"]
+    return [shutil.which("bwrap"), *namespaces(), *view(), "--", *python(HERE, HERE, "boxed")]
+
+
+def python(*arguments):
+    return [sys.executable, "-I", "-B", "-c", START, *map(str, arguments)]
 
 
 def namespaces():
@@ -195,7 +199,7 @@ def privileged():
     return bool(int(line.split()[1], 16) >> CAP_SYS_ADMIN & 1)
 
 
-def view(folder):
+def view():
     """All that is readable in the box: later places lie over earlier ones."""
     system = [*SYSTEM, *SETTINGS, *libraries()]
     python = sorted({sys.prefix, sys.base_prefix, sys.base_exec_prefix}, key=len)
@@ -204,17 +208,19 @@ def view(folder):
     for place in private:
         again = [other for other in python if Path(other).is_relative_to(place)]
         shown += ["--tmpfs", place, *bound("--ro-bind", again)]
-    return [*shown, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", str(folder), HERE,
+    ours = [word for place, file in package(HERE) for word in ("--ro-bind", file, place)]
+    return [*shown, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", *ways([f"{HERE}/autograder/stub"]), *ours,
             "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]  # fmt: skip
 
 
 def bound(how, places):
+    return [*ways(places), *(word for place in places for word in (how, place, place))]
+
+
+def ways(places):
     """bwrap makes missing folders on the way for its own user alone."""
-    ways = (str(parent) for place in places for parent in reversed(Path(place).parents[:-1]))
-    return [
-        *(word for way in dict.fromkeys(ways) for word in ("--dir", way)),
-        *(word for place in places for word in (how, place, place)),
-    ]
+    folders = (str(parent) for place in places for parent in reversed(Path(place).parents[:-1]))
+    return [word for folder in dict.fromkeys(folders) for word in ("--dir", folder)]
 
 
 def data():

@@ -39,8 +39,9 @@ class Worker:
         try:
             self.peer.call("ready", seconds=START_SECONDS)
         except (BadFrame, Gone, Late) as problem:
-            self.kill(str(problem))
-            raise BoxFailed(f"The sandbox did not start a worker: {self.box.said(problem)}") from None
+            said = self.box.said(problem)
+            self.kill(said)
+            raise BoxFailed(f"The sandbox did not start a worker: {said}") from None
         self.until = time.monotonic() + total_seconds
 
     def __enter__(self):

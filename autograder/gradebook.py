@@ -7,6 +7,7 @@ nbgrader is imported here and nowhere else.
 import logging
 import os
 import shutil
+import sys
 import textwrap
 import warnings
 from contextlib import contextmanager, suppress
@@ -67,6 +68,7 @@ def in_turn(converter, convert):
         if not Judge(parent=converter).unboxed:
             box.require()
         with lock.alone(WAIT):
+            create(converter.coursedir)
             introduce(converter.parent, converter.coursedir)
             chosen = converter._format_source(converter.coursedir.assignment_id, converter.coursedir.student_id)
             asked = [(Path(folder).name, Path(folder).parent.name) for folder in glob(chosen)]
@@ -81,6 +83,20 @@ def in_turn(converter, convert):
     except BadInput as problem:
         converter.log.error(problem)
         raise NbGraderException(str(problem)) from None
+
+
+def create(coursedir):
+    """A gradebook, whole or not at all: nbgrader takes a second or two over it."""
+    place = gradebook_file(coursedir)
+    if not place.exists():
+        half = place.with_name(".half-gradebook.db")
+        half.unlink(missing_ok=True)
+        Gradebook(f"sqlite:///{half}", coursedir.course_id).close()
+        half.replace(place)
+
+
+def gradebook_file(coursedir):
+    return Path(coursedir.db_url.removeprefix("sqlite:///"))
 
 
 def introduce(parent, coursedir):
@@ -130,6 +146,8 @@ def rebuilt(coursedir, about):
     assignment, student = about["assignment"], about["student"]
     with Gradebook(about["db_url"]) as gradebook:
         found = handed.read(assignment, student, lambda: lateness(coursedir, gradebook, assignment, student))
+        submission = gradebook.find_submission(assignment, student)
+        submission.timestamp = time_of(coursedir, assignment, student)  # nbgrader keeps one of earlier if there is none
         withdraw(gradebook, assignment, student)
     notebook = nbformat.from_dict(found.notebook)
     notebook.metadata[KEPT] = {"verdict": found.verdict, "notes": found.notes, "late": found.late}
@@ -137,10 +155,14 @@ def rebuilt(coursedir, about):
 
 
 def lateness(coursedir, gradebook, assignment, student):
-    """Seconds from the due date to the time at which the submission says that it was made."""
-    folder = coursedir.format_path(coursedir.submitted_directory, student, assignment)
-    made, due = coursedir.get_existing_timestamp(folder), gradebook.find_assignment(assignment).duedate
+    """Seconds from the due date to the time of a submission."""
+    made, due = time_of(coursedir, assignment, student), gradebook.find_assignment(assignment).duedate
     return max(0.0, (made - due).total_seconds()) if made and due else 0.0
+
+
+def time_of(coursedir, assignment, student):
+    """When a submission says that it was made, or None."""
+    return coursedir.get_existing_timestamp(coursedir.format_path(coursedir.submitted_directory, student, assignment))
 
 
 class Judge(NbGraderPreprocessor):
@@ -205,7 +227,7 @@ def automatic(submission):
 
 def failed(about, problem):
     """A failure of the grader: no marks, and why."""
-    said = problem if isinstance(problem, BadInput | str) else f"{type(problem).__name__}: {problem}"
+    said = problem if isinstance(problem, BadInput) else f"{type(problem).__name__}: {problem}"
     cohort.record(about["assignment"], about["student"], "failed", f"the grader failed: {first_line(said)}")
     with suppress(SQLAlchemyError), Gradebook(about["db_url"]) as gradebook:
         withdraw(gradebook, about["assignment"], about["student"])
@@ -270,12 +292,13 @@ class Course:
 
     def __init__(self, app):
         self.app, self.boxed = app, not Judge(parent=app).unboxed
-        self.file = Path(app.coursedir.db_url.removeprefix("sqlite:///"))
+        self.file = gradebook_file(app.coursedir)
 
     @cached_property
     def opened(self):
         """The gradebook, found writable before anything depends on it."""
         try:
+            create(self.app.coursedir)
             gradebook = Gradebook(self.app.coursedir.db_url, self.app.coursedir.course_id)
             version = gradebook.db.execute(text("PRAGMA user_version")).scalar()
             gradebook.db.execute(text(f"PRAGMA user_version = {version}"))  # a write: a read-only file begins well
@@ -344,7 +367,7 @@ class Course:
             converter.start()
         except (NbGraderException, OSError, UnicodeError) as problem:
             if begun(assignment, student):
-                self.fail(assignment, student, heard.last or problem)
+                self.fail(assignment, student, heard.problem or problem)
         finally:
             self.app.log.removeHandler(heard)
         return cohort.verdict(assignment, student)
@@ -369,11 +392,9 @@ class Course:
 
 
 class Heard(logging.Handler):
-    """Keeps the last line of the first error that nbgrader logs with a traceback."""
+    """Keeps the first exception that nbgrader logs, and then swallows."""
 
-    last = None
+    problem = None
 
     def emit(self, record):
-        message = record.getMessage().strip()
-        if "Traceback" in message:
-            self.last = message.splitlines()[-1]
+        self.problem = self.problem or sys.exc_info()[1]

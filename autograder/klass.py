@@ -141,12 +141,18 @@ def prepare(course, assignment, listed):
     """Everything that will be written can be; the gradebook knows the assignment and the roster."""
     cohort.swept()
     for folder in (course.autograded(".", "."), cohort.data() / "verdicts" / assignment):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            cohort.whole(folder / ".writable", b"")
-            (folder / ".writable").unlink()
-        except OSError as problem:
-            raise BadInput(f"The folder {cohort.shown(folder)} cannot be written ({problem.strerror}).") from None
+        require_writable(folder)
     cohort.secret()
     course.prepare(assignment)
     course.enrol(listed)
+
+
+def require_writable(folder):
+    why = "it may not be"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return
+    except OSError as problem:
+        why = problem.strerror
+    raise BadInput(f"The folder {cohort.shown(folder)} cannot be written ({why}).")

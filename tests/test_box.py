@@ -76,7 +76,7 @@ def test_a_course_below_what_is_shown_is_hidden(tmp_path, monkeypatch):
     monkeypatch.setattr(boxes, "ROOT", tmp_path / "course")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "course" / ".venv"))
     monkeypatch.setenv("COURSE_DATA", str(tmp_path / "class"))
-    words = " ".join(boxes.view(tmp_path))
+    words = " ".join(boxes.view())
     order = f"--ro-bind-try {tmp_path} ", f"--tmpfs {tmp_path}/course ", f"--ro-bind {tmp_path}/course/.venv "
     places = [words.rindex(word) for word in order]
     assert places == sorted(places) and words.rindex(f"--tmpfs {tmp_path}/class ") > places[0]
