@@ -148,7 +148,7 @@ def prepare(course, assignment, listed):
 
 
 def require_writable(folder):
-    why = "it may not be"
+    why = "no permission"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):

@@ -164,6 +164,7 @@ def state(data):
             )
     book = sqlite3.connect(data / "gradebook.db")
     yield "the gradebook", book.execute(MARKS).fetchall()
+    yield "its version", book.execute("SELECT * FROM alembic_version").fetchall()
     book.close()
     yield "what is kept", kept(data / "received")
     yield "what is left half done", [path.name for path in data.rglob(".half*")]
