@@ -27,7 +27,7 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets import Bool
 from traitlets.config import Config
 
-from . import annotate, box, cohort, handed, klass, lock, received, store
+from . import annotate, box, cohort, handed, klass, lock, marks, received, store
 from .errors import BadInput
 from .progress import Progress
 
@@ -187,42 +187,15 @@ class Record(NbGraderPreprocessor):
         checks = [check for check in examined["checks"] if check["pending_points"]]
         verdict, reason = cohort.conclusion(found.verdict, found.notes, examined)
         with Gradebook(about["db_url"]) as gradebook:
-            for check in checks:
-                withhold(gradebook, about, check)
-            gradebook.db.commit()
             submission = gradebook.find_submission(about["assignment"], about["student"])
+            for check in checks:
+                marks.withhold(submission, check)
+            gradebook.db.commit()
             known = {"withheld": {check["cell"]: check["pending_points"] for check in checks}}
-            known |= {"auto": automatic(submission), "mark": mark if examined["lasting"] else None}
-            known |= marks(submission, known["withheld"])
+            known |= {"auto": marks.automatic(submission), "mark": mark if examined["lasting"] else None}
+            known |= marks.totals(submission, known["withheld"])
         cohort.record(about["assignment"], about["student"], verdict, reason, **known)
         return notebook, resources
-
-
-def withhold(gradebook, about, check):
-    """The points earned stand; a person is asked to look, and told why."""
-    place = about["notebook"], about["assignment"], about["student"]
-    grade = gradebook.find_grade(check["cell"], *place)
-    grade.needs_manual_grade = True
-    if check["pending_points"] == check["max_points"]:
-        grade.auto_score = None  # nothing is decided
-    gradebook.find_comment(check["answer"], *place).auto_comment = annotate.pending(check)
-
-
-def marks(submission, withheld):
-    """The points of a submission as nbgrader exports them, and those that wait: for a person, or for a GPU."""
-    waiting = [grade for grade in grades_of(submission) if grade.needs_manual_grade and grade.manual_score is None]
-    points = sum(withheld.get(grade.name, grade.max_score if grade.auto_score is None else 0.0) for grade in waiting)
-    penalty = sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks)
-    earned = max(0.0, submission.score - penalty)
-    return {"points": earned, "max_points": submission.max_score, "pending_points": points}
-
-
-def grades_of(submission):
-    return [grade for notebook in submission.notebooks for grade in notebook.grades]
-
-
-def automatic(submission):
-    return {grade.name: grade.auto_score for grade in grades_of(submission)}
 
 
 def failed(about, problem):
@@ -238,11 +211,9 @@ def first_line(said):
 
 
 def withdraw(gradebook, assignment, student, score=None):
-    """Take back the automatic marks of an earlier run, if there was one. A person's own marks are theirs."""
+    """Take back the marks of an earlier run, if there was one."""
     with suppress(MissingEntry):
-        submission = gradebook.find_submission(assignment, student)
-        for grade in grades_of(submission):
-            grade.auto_score, grade.needs_manual_grade = score, score is None
+        marks.withdraw(gradebook.find_submission(assignment, student), score)
         gradebook.db.commit()
 
 
@@ -340,14 +311,14 @@ class Course:
         if not self.file.exists():
             return {}
         try:
-            return marks(self.gradebook.find_submission(assignment, student), verdict.get("withheld", {}))
+            return marks.totals(self.gradebook.find_submission(assignment, student), verdict.get("withheld", {}))
         except MissingEntry:
             return {}
 
     def stands(self, assignment, student, verdict):
         """Whether what a verdict has recorded is still there."""
         with suppress(MissingEntry):
-            same = automatic(self.gradebook.find_submission(assignment, student)) == verdict["auto"]
+            same = marks.automatic(self.gradebook.find_submission(assignment, student)) == verdict["auto"]
             return same and (self.autograded(assignment, student) / f"{assignment}.ipynb").exists()
         return False
 
@@ -380,7 +351,7 @@ class Course:
         """Nothing is there: no points, and nothing of an earlier run."""
         withdraw(self.gradebook, assignment, student, 0.0)
         shutil.rmtree(self.autograded(assignment, student), ignore_errors=True)
-        return cohort.record(assignment, student, "missing", reason)
+        return cohort.record(assignment, student, "missing", reason, **self.marks(assignment, student, {}))
 
     def feedback(self, assignment):
         self.app.coursedir.assignment_id, self.app.coursedir.student_id = assignment, "*"

@@ -14,6 +14,7 @@ import pytest
 from nbgrader.apps.api import NbGraderAPI
 
 from autograder import box, cohort, demo, gradebook, lock, store, tables
+from autograder import marks as earned
 from autograder.__main__ import main
 from autograder.demo import typed
 from autograder.errors import BadInput
@@ -244,9 +245,7 @@ def book():
 
 def grades_of(student):
     with book() as found:
-        return {
-            grade.name: grade.to_dict() for grade in gradebook.grades_of(found.find_submission(ASSIGNMENT, student))
-        }
+        return {grade.name: grade.to_dict() for grade in earned.grades(found.find_submission(ASSIGNMENT, student))}
 
 
 def fails(capsys, *command):
@@ -359,6 +358,7 @@ def test_a_student_who_sent_nothing_has_a_row_and_no_marks_of_earlier(begun):
         assert (row["points"], row["max_points"], row["pending_points"], row["verdict"]) == (0, 16, 0, "missing")
         assert row["reason"] == "nothing was handed in"
     assert not (begun / "autograded" / "ada" / ASSIGNMENT).exists()
+    assert {grade["auto_score"] for grade in grades_of("ada").values()} == {0}
     with book() as found:
         assert found.find_student("zoe").last_name == "Zuse"
     assert "zoe      0 of 16  missing  nothing" in here(begun, "grade", ASSIGNMENT, "--student", "zoe")[1]
