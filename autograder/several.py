@@ -35,7 +35,7 @@ def until_broken(pool, run, tasks, count, broken):
     while not broken:
         for task in islice(tasks, count + WAITING - len(running)):
             try:
-                running[pool.submit(run, *task[1])] = task
+                running[submit(pool, run, task[1])] = task
             except BrokenExecutor:
                 broken.append(task)
         if not running:
@@ -51,9 +51,18 @@ def until_broken(pool, run, tasks, count, broken):
 
 def by_itself(run, arguments) -> Future:
     with processes(1) as pool:
-        future = pool.submit(run, *arguments)
+        future = submit(pool, run, arguments)
         wait([future])
         return future
+
+
+def submit(pool, run, arguments) -> Future:
+    """This may start a process, to which Ctrl-C must not come before `begin` does."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(run, *arguments)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @contextlib.contextmanager
@@ -74,6 +83,7 @@ def begin():
     """In a new process: it ends with the grader, however that ends; Ctrl-C is the grader's; one core is enough."""
     os.environ["OMP_NUM_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 

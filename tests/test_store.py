@@ -188,4 +188,4 @@ def test_ctrl_c_stops_all_and_says_so(tmp_path, bubblewrap, jobs):
         os.killpg(grader.pid, signal.SIGINT)
         said = grader.stderr.read()
         assert grader.wait(30) == 130
-    assert said.strip().splitlines()[-1] == "stopped; what was finished is kept" and "Traceback" not in said
+    assert said.strip().splitlines()[-1] == "stopped; what was finished is kept" and "Traceback" not in said, said
