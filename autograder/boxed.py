@@ -17,10 +17,11 @@ CELL_SECONDS = 10.0  # of one cell
 GRACE_SECONDS = 5.0  # for a worker to say that it stopped its answer; then it is killed
 TOTAL_SECONDS = 300.0  # of one submission
 CALL_BYTES = 1 << 18  # of the tensors with which an answer calls a function of ours
-CALL_AXIS = 512  # along any axis of theirs
+CALL_ELEMENTS = 1 << 22  # of the largest tensor that a function of ours may make of them
 TEXT = 100_000  # characters of a cell's output
-PICTURES = 10  # of a cell
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[^\t\n\x20-\x7e\xa0-\U0010ffff]")
+PICTURES, PICTURE = 10, 2 << 20  # of a cell, and bytes of one
+TURNS = "\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they make text read other than it is
+ESCAPES = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[^\t\n\x20-\x7e\xa0-\U0010ffff]|[{TURNS}]")
 
 
 class Lost(Exception):
@@ -35,7 +36,7 @@ class Worker:
         self.box, self.total_seconds = box, total_seconds
         self.channel = box.begin()
         number = self.channel.fileno()
-        self.peer = Peer(number, number, call_bytes=CALL_BYTES, call_axis=CALL_AXIS)
+        self.peer = Peer(number, number, call_bytes=CALL_BYTES, call_elements=CALL_ELEMENTS)
         try:
             self.peer.call("ready", seconds=START_SECONDS)
         except (BadFrame, Gone, Late) as problem:
@@ -89,6 +90,8 @@ class Worker:
                 return plain(reply["text"], TEXT), error, drawn(reply["pictures"])
         except Lost as problem:
             return "", ("Stopped", str(problem)), []
+        except Exception as problem:
+            return "", far(problem), []
 
     def observe(self, name, inputs, look, given=None):
         """What the student's function `name` does on `inputs`."""
@@ -99,9 +102,7 @@ class Worker:
         except Lost as problem:
             return Seen(error=("OutOfTime" if self.late else "Stopped", str(problem)), late=self.late)
         except Exception as problem:
-            if not hasattr(problem, "far"):
-                raise
-            return Seen(error=(type(problem).__name__, plain(str(problem), MESSAGE)))  # its answer cannot be sent
+            return Seen(error=far(problem))  # its answer cannot be sent
 
     @contextlib.contextmanager
     def checking(self):
@@ -139,10 +140,17 @@ def raw(reply):
     return Raw(outputs, error, after, *counts, reply["late"])
 
 
+def far(problem):
+    """(type, message) of an exception that the worker raised; one of our own goes on."""
+    if not hasattr(problem, "far"):
+        raise problem
+    return type(problem).__name__, plain(str(problem), MESSAGE)
+
+
 def drawn(pictures):
     require(type(pictures) is list and len(pictures) <= PICTURES)
-    require(all(torch.is_tensor(p) and p.dtype == torch.uint8 and p.ndim == 1 for p in pictures))
-    return [bytes(p.tolist()) for p in pictures]
+    require(all(torch.is_tensor(p) and p.dtype == torch.uint8 and p.numel() <= PICTURE for p in pictures))
+    return [p.numpy().tobytes() for p in pictures]
 
 
 def exception(reply):

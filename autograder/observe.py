@@ -23,7 +23,7 @@ from .watch import Largest, Launches, held
 
 NUMBERS = (bool, int, float, np.bool_, np.number)
 MESSAGE = 2000  # characters kept of an exception's message
-OUTPUTS, ELEMENTS = 64, 1 << 24  # that an answer may return: outputs, and elements of one
+OUTPUTS, ELEMENTS = 64, 1 << 21  # that an answer may return: outputs, and elements of all
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,8 @@ def taken(result):
         raise Unfit(f"returned {len(values)} values, far too many")
     for value in values:
         require_fit(value)
+    if (elements := sum(value.numel() for value in values if torch.is_tensor(value))) > ELEMENTS:
+        raise Unfit(f"returned {elements} elements, far too many")
     with torch._C.DisableTorchFunctionSubclass():  # a subclass of Tensor could answer for itself
         return tuple(value.detach().to("cpu", copy=True) if torch.is_tensor(value) else value for value in values)
 
@@ -189,8 +191,6 @@ def require_fit(value):
         raise Unfit(f"returned a {value.dtype} tensor of layout {value.layout}; a dense real one is wanted")
     if isinstance(value, int) and abs(value) >= 2**63:
         raise Unfit("returned a whole number of more than 64 bits")
-    if torch.is_tensor(value) and value.numel() > ELEMENTS:
-        raise Unfit(f"returned a tensor of {value.numel()} elements, far too many")
 
 
 def kind(value):

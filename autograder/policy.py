@@ -10,9 +10,11 @@ from dataclasses import replace
 from .exercises import get
 
 REACHES = {
-    "_getframe", "ctypes", "f_back", "f_globals", "f_locals", "gc", "inspect", "modules", "settrace", "setprofile",
-    "tb_frame", "_dispatch", "__torch_dispatch__", "TorchDispatchMode", "_python_dispatch", "GridExecutor",
-    "JITFunction", "watch", "observe", "worker", "__subclasses__", "currentframe", "get_objects", "get_referrers",
+    "GridExecutor", "JITFunction", "TorchDispatchMode", "__builtins__", "__closure__", "__code__", "__dict__",
+    "__globals__", "__import__", "__subclasses__", "__torch_dispatch__", "_dispatch", "_getframe", "_python_dispatch",
+    "builtins", "compile", "ctypes", "currentframe", "eval", "exec", "f_back", "f_globals", "f_locals", "gc",
+    "get_objects", "get_referrers", "getattr", "globals", "importlib", "inspect", "marshal", "modules", "observe",
+    "pickle", "setattr", "setprofile", "settrace", "sys", "tb_frame", "vars", "watch", "worker",
 }  # fmt: skip
 
 

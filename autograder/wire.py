@@ -17,10 +17,12 @@ import select
 import signal
 import threading
 import time
+from itertools import zip_longest
 from math import prod
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_leaves
 
 NAMES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64"
 DTYPES = {name: getattr(torch, name) for name in NAMES.split()}
@@ -97,10 +99,11 @@ class Channel:
 class Peer:
     """One side of the wire. While it waits for a value it serves the calls that the other side makes on the way."""
 
-    def __init__(self, reader, writer, served=(), call_bytes=PAYLOAD, call_axis=PAYLOAD):
+    def __init__(self, reader, writer, served=(), call_bytes=PAYLOAD, call_elements=None):
         self.channel = Channel(reader, writer)
         self.served = {function.__name__: function for function in served}
-        self.limits = {"call": (call_bytes, call_axis), "return": (PAYLOAD, PAYLOAD), "raise": (0, 0)}
+        self.limits = {"call": call_bytes, "return": PAYLOAD, "raise": 0}
+        self.call_elements = call_elements
         self.lent, self.numbers = {}, 0
         self.depth, self.callbacks, self.alarms = 0, 0, Alarms()
 
@@ -145,6 +148,8 @@ class Peer:
             case [str() | int() as target, list() as arguments, dict() as keywords] if not isinstance(target, bool):
                 if isinstance(target, str) and target not in self.served:
                     raise BadFrame(f"a call of {target[:40]!r}, which is not served")
+                if self.call_elements and reach([arguments, keywords]) > self.call_elements:
+                    raise BadFrame("a call with tensors of which a function could make too large a one")
                 return self.served.get(target) or self.lent.get(target) or expired, arguments, keywords
         raise BadFrame("a call that does not name a function, its arguments and its keywords")
 
@@ -195,7 +200,7 @@ class Peer:
             kind, value = parsed(self.header())
             if kind not in self.limits:
                 raise BadFrame(f"a frame of the unknown kind {kind[:40]!r}")
-            return kind, Reader(self, *self.limits[kind]).unpack(value)
+            return kind, Reader(self, self.limits[kind]).unpack(value)
         except BadFrame as problem:
             self.channel.fail(problem)
 
@@ -209,8 +214,8 @@ class Peer:
 class Reader:
     """Turns the value of a header into the value it stands for, reading the bytes of its tensors on the way."""
 
-    def __init__(self, peer, limit, axis):
-        self.peer, self.left, self.axis = peer, limit, axis  # bytes in all, and how long a tensor may be
+    def __init__(self, peer, limit):
+        self.peer, self.left = peer, limit
 
     def unpack(self, value, depth=0):
         if depth > DEPTH:
@@ -240,16 +245,17 @@ class Reader:
         if dtype not in DTYPES:
             raise BadFrame(f"a tensor of dtype {dtype[:40]!r}")
         sizes = all(type(n) is int and n >= 0 for n in shape)
-        if len(shape) > AXES or not sizes or max(shape, default=0) > self.axis or prod(n or 1 for n in shape) > PAYLOAD:
+        if len(shape) > AXES or not sizes or prod(n or 1 for n in shape) > PAYLOAD:
             raise BadFrame(f"a tensor of shape {str(shape)[:60]}")
         span = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=False) if type(stride) is int)
         if len(strides) != len(shape) or not all(type(x) is int and x >= 0 for x in strides) or span > PAYLOAD:
             raise BadFrame(f"a tensor of strides {str(strides)[:60]}")
         if size != prod(shape) * DTYPES[dtype].itemsize:
             raise BadFrame(f"{size} bytes for a tensor of dtype {dtype} and shape {shape}")
-        if size > self.left:
+        needed = max(size, span * DTYPES[dtype].itemsize)
+        if needed > self.left:
             raise BadFrame(f"tensors of more bytes than are read, the last of shape {shape}")
-        self.left -= size
+        self.left -= needed
         return self.filled(DTYPES[dtype], shape, strides, size)
 
     def filled(self, dtype, shape, strides, size):
@@ -259,6 +265,13 @@ class Reader:
         if dtype == torch.bool and max(data) > 1:
             raise BadFrame("a boolean tensor with a byte that is neither 0 nor 1")
         return laid_out(torch.frombuffer(data, dtype=dtype).reshape(shape), strides)
+
+
+def reach(values):
+    """Elements of the largest tensor that broadcasting these, and a product of each with each, can give."""
+    shapes = [t.shape for t in tree_leaves(values) if torch.is_tensor(t)]
+    axes = [max(sizes) for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)]
+    return prod(axes) * max(axes, default=1)
 
 
 class Lent:

@@ -131,10 +131,10 @@ def processes():
 
 
 def memory(pid):
-    """Bytes of a process's own memory and of what it shares without a file."""
+    """Bytes of a process's own memory, of what it shares without a file, and of the tables that say where."""
     try:
         with open(f"/proc/{pid}/status") as status:
-            lines = [line.split() for line in status if line.startswith(("RssAnon", "RssShmem"))]
+            lines = [line.split() for line in status if line.startswith(("RssAnon", "RssShmem", "VmPTE"))]
     except OSError:
         return 0
     return sum(int(line[1]) << 10 for line in lines)

@@ -80,7 +80,12 @@ def test_a_missing_function_is_explained_by_the_cell_that_failed():
     later = "project_qkv(1)"
     found, points = graded("def project_qkv(x:\n    return x", later, "project_qkv", "dot_product_variance")
     syntax, absent = (check["said"] for check in found["checks"])
-    assert points == [0, 0] and "stopped with SyntaxError" in syntax and "not defined" in absent and "SyntaxError" not in absent
+    assert (
+        points == [0, 0]
+        and "stopped with SyntaxError" in syntax
+        and "not defined" in absent
+        and "SyntaxError" not in absent
+    )
 
 
 def test_what_is_drawn_is_shown_as_pixels_and_html_as_text():
@@ -160,8 +165,9 @@ def test_points_that_could_be_forged_wait_for_a_person_when_the_notebook_reaches
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ("import sys\nsys.modules['autograder.watch']", ["modules", "watch"]),
-        ("getattr(sys, '_getframe')()", ["_getframe"]),
+        ("import sys\nsys.modules['autograder.watch']", ["modules", "sys", "watch"]),
+        ("getattr(sys, '_getframe')()", ["_getframe", "getattr", "sys"]),
+        ("exec(bytes.fromhex('70'))", ["exec"]),
         ("from torch.utils._python_dispatch import TorchDispatchMode", ["TorchDispatchMode", "_python_dispatch"]),
         ("%magic\nimport gc", ["gc"]),
         ("import torch\nx = torch.ones(3).sum()", []),
@@ -179,4 +185,4 @@ def test_lent_functions_take_no_giant_arguments():
         "    q = torch.zeros(1, 1, 9000, 1)\n    return scaled_dot_product_attention(q, q, q)[0]"
     )
     found, points = graded(wrong, giant, "ch03/multi_head_attention", PROJECT, "project_qkv")
-    assert points == [0, 2] and "tensor of shape" in found["stopped"]
+    assert points == [0, 2] and "too large" in found["stopped"]

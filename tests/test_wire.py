@@ -276,10 +276,21 @@ def test_a_call_may_carry_less_than_an_answer():
         reply({"call": [1, [{"tensor": ["int8", [99], [0], 99]}], {"dict": {}}]}, b"\0" * 99, call_bytes=64)
 
 
-def test_a_call_may_carry_shorter_tensors_than_an_answer():
-    """A function of ours may make N × N of N."""
-    with pytest.raises(BadFrame, match="shape"):
-        reply({"call": [1, [{"tensor": ["int8", [99], [0], 99]}], {"dict": {}}]}, b"\0" * 99, call_axis=64)
+@pytest.mark.parametrize(
+    ("shapes", "elements"),
+    [([], 1), ([()], 1), ([(3, 1, 5), (4, 1)], 3 * 4 * 5 * 5), ([(8, 1, 9, 1), (1, 8, 9, 1)], 8 * 8 * 9 * 9)],
+)
+def test_what_a_function_of_ours_could_make_of_a_call_is_bounded(shapes, elements):
+    """Attention makes N × S of (…, N, D) and (…, S, D), whose other axes may be broadcast against each other."""
+    assert wire.reach([torch.empty(shape) for shape in shapes]) == elements
+    with pytest.raises(BadFrame, match="too large"):
+        reply({"call": [1, [{"tensor": ["int8", [99], [1], 99]}], {"dict": {}}]}, b"\0" * 99, call_elements=99)
+
+
+def test_strides_cost_what_they_span():
+    far = {"tensor": ["float64", [2], [(1 << 23) - 2], 16]}
+    with pytest.raises(BadFrame, match="more bytes"):
+        reply({"return": [far, far]}, bytes(32))
 
 
 def test_a_broken_peer_stays_broken():
