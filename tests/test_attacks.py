@@ -33,7 +33,7 @@ STOCK = [one for one in ATTACKS if one.stock]
 PAGES = [one for one in ATTACKS if one.name.startswith("feedback_")]
 DATA = Path(classroom.ROOT) / "_build" / "attacks"
 GRADER = 1200 << 20  # bytes that a process of the grader's own may take
-MACHINE = {"Shmem": 3 << 30, "PageTables": 1 << 30}  # bytes that two sandboxes may make the kernel keep
+MACHINE = {"Shmem": 3 << 30, "PageTables": 5 << 30}  # bytes that two sandboxes of 2 GB may make the kernel keep
 each = pytest.mark.parametrize("one", ATTACKS, ids=lambda one: one.name)
 
 

@@ -243,9 +243,9 @@ def leaves_things():
         listener.listen()
     except OSError:
         pass
-    wait = f"import os, time; os.setsid(); time.sleep(900)  # {MARK}-left"
+    wait = f"import time; time.sleep(900)  # {MARK}-left"
     for _ in range(3):
-        subprocess.Popen([sys.executable, "-c", wait], start_new_session=True)
+        subprocess.Popen([sys.executable, "-c", wait])
     os.environ["LEFT"] = torch.utils.left = MARK
 
 

@@ -38,15 +38,17 @@ def leave():
     with contextlib.suppress(OSError):
         if os.fork() == 0:
             with contextlib.suppress(BaseException):
-                os.setsid()
+                with contextlib.suppress(OSError):
+                    os.setsid()
                 if os.fork() == 0:
                     live()
             os._exit(0)
     with contextlib.suppress(OSError):
         subprocess.Popen(["setsid", "--fork", "sleep", str(LIFE)], close_fds=True)
-    with contextlib.suppress(OSError):
-        sleeping = f"import time; time.sleep({LIFE})"
-        subprocess.Popen([sys.executable, "-c", sleeping], start_new_session=True)
+    for apart in (True, False):
+        with contextlib.suppress(OSError):
+            sleeping = f"import time; time.sleep({LIFE})"
+            subprocess.Popen([sys.executable, "-c", sleeping], start_new_session=apart)
 
 
 leave()
