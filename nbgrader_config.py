@@ -52,5 +52,10 @@ c.Autograde.autograde_preprocessors = [
 ]
 
 # What an earlier run left half done is finished before anything reads submissions, unless a grader is at work.
-with suppress(BadInput), alone():
-    repair()
+try:
+    with suppress(BadInput), alone():
+        repair()
+except OSError as error:  # nbgrader would go on without this file
+    raise SystemExit(
+        f"{error.filename or data}: {error.strerror}; the class's folder must be yours to write."
+    ) from None

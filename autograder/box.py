@@ -18,9 +18,10 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
+from .cohort import ROOT, data
+from .doctor import bubblewrap
 from .errors import BadInput
 
-ROOT = Path(__file__).resolve().parent.parent
 HERE = "/course"  # where the course's files lie in the box
 FILES = (  # all that a worker sees of the course, beside the stub
     "confine.py", "deadline.py", "draw.py", "isolation.py", "observe.py", "watch.py", "wire.py", "worker.py",
@@ -33,10 +34,14 @@ START = (
     "import os, sys; sys.path[:] = [sys.argv[1], *(p for p in sys.path if os.path.realpath(p) != sys.argv[2])]; "
     "from autograder.zygote import main; main(sys.argv[3] == 'boxed')"
 )
+PROBE = (
+    "import os, sys; sys.path.insert(0, sys.argv[1]); from autograder import confine; "
+    "sys.exit(os.waitpid(confine.forked(confine.confine, True), 0)[1])"
+)
 START_SECONDS = 120.0  # to import torch, on a busy machine
 IDLE = 300.0  # after so many seconds it is made anew; it ends by itself after twice as many
 END_SECONDS = 20.0  # to kill one submission's processes
-CAP_SYS_ADMIN = 21
+CAP_SYS_ADMIN, ALL = 21, 2**32 - 1  # a capability; how many users there are where none are left out
 
 
 class BoxFailed(RuntimeError):
@@ -44,7 +49,7 @@ class BoxFailed(RuntimeError):
 
 
 class Box:
-    """Workers, one after another. It opens when first used, or early by `open`; `close` leaves no process."""
+    """Workers, one after another. It opens when first used; `close` leaves no process."""
 
     def __init__(self, boxed=True):
         self.boxed, self.process, self.ready, self.used = boxed, None, False, 0.0
@@ -61,7 +66,7 @@ class Box:
         self.control, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                boxed() if self.boxed else unboxed(self.folder), stdin=theirs, stdout=self.log, stderr=self.log,
+                bwrap_command() if self.boxed else unboxed(self.folder), stdin=theirs, stdout=self.log, stderr=self.log,
                 cwd="/", env=environment(self.folder or "/tmp"), start_new_session=True,
             )  # fmt: skip
 
@@ -143,11 +148,20 @@ def require():
 
 @lru_cache
 def available():
-    """ "" where bubblewrap can run, else the sentence that says why not and what to do."""
-    from .doctor import bubblewrap
-
+    """ "" where a sandbox can be made, else the sentence that says why not and what to do."""
     found = bubblewrap()
-    return f"bubblewrap: {found.seen}. {found.mend}" if found.mend else ""
+    if found.mend:
+        return f"bubblewrap: {found.seen}. {found.mend}"
+    tried = subprocess.run(
+        [*bwrap_command()[:-4], PROBE, HERE], env=environment("/tmp"), capture_output=True, text=True
+    )
+    if tried.returncode:
+        said = (tried.stderr.strip().splitlines() or ["no reason is given"])[-1]
+        return (
+            f"bubblewrap starts, but not as it has to ({said}). It must be 0.8 or newer, and be allowed user namespaces"
+            " with their capabilities: on Ubuntu by an AppArmor profile for bwrap with `userns`."
+        )
+    return ""
 
 
 def furnished():
@@ -170,7 +184,7 @@ def unboxed(folder):
     return python(folder, ROOT, "unboxed")
 
 
-def boxed():
+def bwrap_command():
     """The command line that starts the box."""
     return [shutil.which("bwrap"), *namespaces(), *view(), "--", *python(HERE, HERE, "boxed")]
 
@@ -196,7 +210,8 @@ def privileged():
     if os.geteuid() != 0:
         return False
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("CapEff")]
-    return bool(int(line.split()[1], 16) >> CAP_SYS_ADMIN & 1)
+    mapped = int(Path("/proc/self/uid_map").read_text().split()[2])
+    return bool(int(line.split()[1], 16) >> CAP_SYS_ADMIN & 1) and mapped == ALL
 
 
 def view():
@@ -209,7 +224,8 @@ def view():
         again = [other for other in python if Path(other).is_relative_to(place)]
         shown += ["--tmpfs", place, *bound("--ro-bind", again)]
     ours = [word for place, file in package(HERE) for word in ("--ro-bind", file, place)]
-    return [*shown, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", *ways([f"{HERE}/autograder/stub"]), *ours,
+    empty = ["--tmpfs", "/tmp", "--dir", "/scratch"]
+    return [*empty, *shown, "--proc", "/proc", "--dev", "/dev", *ways([f"{HERE}/autograder/stub"]), *ours,
             "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]  # fmt: skip
 
 
@@ -221,12 +237,6 @@ def ways(places):
     """bwrap makes missing folders on the way for its own user alone."""
     folders = (str(parent) for place in places for parent in reversed(Path(place).parents[:-1]))
     return [word for folder in dict.fromkeys(folders) for word in ("--dir", folder)]
-
-
-def data():
-    from .cohort import data
-
-    return data()
 
 
 def libraries():

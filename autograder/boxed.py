@@ -86,6 +86,7 @@ class Worker:
         try:
             reply = self.ask("run", source, seconds, seconds=seconds)
             with self.checking():
+                require(type(reply) is dict)
                 error = None if reply["error"] is None else exception(reply["error"])
                 return plain(reply["text"], TEXT), error, drawn(reply["pictures"])
         except Lost as problem:
@@ -131,6 +132,7 @@ class Boxed(Subject):
 
 def raw(reply):
     """A Raw from a worker's reply; ValueError or TypeError when anything in it is not what it should be."""
+    require(type(reply) is dict)
     outputs, after = reply["outputs"], reply["after"]
     require(type(outputs) is tuple and len(outputs) <= OUTPUTS and type(after) is dict)
     require(type(reply["late"]) is bool and (reply["error"] is None or not outputs))

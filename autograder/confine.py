@@ -10,13 +10,14 @@ import platform
 import resource
 import signal
 import struct
+import sys
 import traceback
 from functools import partial
 
 MEMORY = 2 << 30  # bytes, of one process and of all together
 PROCESSES = 64  # threads included
 FILE = 64 << 20  # bytes of one file
-ROOM = (("/tmp", 256 << 20), ("/tmp/cells", 16 << 20), ("/dev/shm", 64 << 20))  # bytes of all files there
+DISK, CELLS, SHM = 256 << 20, 16 << 20, 64 << 20  # bytes of all files there
 FILES = 10_000  # files and folders in each
 OPEN = 128  # files and sockets of one process
 CPU_SECONDS = 600
@@ -24,7 +25,7 @@ NICE = 5  # below the grader, which must not wait for what it watches
 
 NEWNS, NEWIPC, NEWPID = 0x20000, 0x8000000, 0x20000000  # <sched.h>
 PRIVATE = 0x44000  # <sys/mount.h>: MS_REC | MS_PRIVATE
-HARMLESS, BIND = 0x6, 0x1000  # MS_NOSUID | MS_NODEV; MS_BIND
+HARMLESS, BIND, READ_ONLY = 0x6, 0x1000, 0x1027  # MS_NOSUID | MS_NODEV; MS_BIND; both and MS_REMOUNT | MS_RDONLY
 DUMPABLE, SECCOMP, DROP, SUBREAPER, NO_NEW_PRIVS = 4, 22, 24, 36, 38  # <sys/prctl.h>
 EXIT_SIGNALLED = 128  # as a shell says it
 
@@ -56,6 +57,8 @@ def forked(run, boxed):
     os.waitpid(between, 0)
     told = os.read(reader, 20)
     os.close(reader)
+    if not told:
+        raise OSError("no namespace for processes can be made in it")
     return int(told)
 
 
@@ -69,7 +72,7 @@ def fork(run):
 def between_namespaces(run, writer):
     """A process whose next child is the first of a new namespace; ending at once, it leaves that to its own parent."""
     call("unshare", NEWPID)
-    os.write(writer, b"%d" % fork(partial(alone, run)))
+    os.write(writer, b"%d" % fork(partial(first_process, run)))
 
 
 def leading(run):
@@ -77,16 +80,18 @@ def leading(run):
     run()
 
 
-def alone(run):
+def first_process(run):
     """The first process of the namespace: it makes the mounts, starts the worker, and ends when the worker does."""
     call("unshare", NEWNS | NEWIPC)
     call("mount", None, b"/", None, PRIVATE, None)
     with contextlib.suppress(OSError):  # root of a container without rights may not; then the box's own stays
         call("mount", b"proc", b"/proc", b"proc", HARMLESS, None)
-    for place, size in ROOM:
+    for place, size in ((scratch(), DISK), (f"{scratch()}/cells", CELLS), ("/dev/shm", SHM)):
         os.makedirs(place, exist_ok=True)
         options = f"size={size},nr_inodes={FILES},mode=1777".encode()
         call("mount", b"tmpfs", place.encode(), b"tmpfs", HARMLESS, options)
+    if scratch() != "/tmp":
+        call("mount", None, b"/tmp", None, READ_ONLY, None)
     call("mount", b"/dev/null", b"/dev/zero", None, BIND, None)  # shared, it would be memory that nobody counts
     worker = fork(run)
     call("prctl", DUMPABLE, 0, 0, 0, 0)
@@ -117,6 +122,12 @@ def ending(code):
 
 
 # --- what one process gives up ----------------------------------------------------------------------------------------
+
+
+def scratch():
+    """The folder that a worker may write to: /tmp, unless Python itself lies there."""
+    below = any(place.startswith("/tmp/") for place in (sys.prefix, sys.base_prefix))
+    return "/scratch" if below else "/tmp"
 
 
 def home(folder):
@@ -158,7 +169,7 @@ def limit():
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as first:
         first.write("1000")  # when the machine's memory ends, this goes before the grader
     for name, most in (
-        ("DATA", data() + MEMORY), ("NPROC", PROCESSES), ("FSIZE", FILE), ("NOFILE", OPEN), ("CPU", CPU_SECONDS),
+        ("DATA", in_use() + MEMORY), ("NPROC", PROCESSES), ("FSIZE", FILE), ("NOFILE", OPEN), ("CPU", CPU_SECONDS),
         ("CORE", 0), ("MSGQUEUE", 0), ("MEMLOCK", 1 << 20),
     ):  # fmt: skip
         kind = getattr(resource, f"RLIMIT_{name}", None)
@@ -168,7 +179,7 @@ def limit():
             resource.setrlimit(kind, (most, most))
 
 
-def data():
+def in_use():
     """Bytes that count already."""
     try:
         with open("/proc/self/status") as status:

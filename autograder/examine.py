@@ -14,9 +14,10 @@ from . import cohort, images, policy
 from .box import shared
 from .boxed import TOTAL_SECONDS, Boxed, Worker
 from .describe import UNWRITTEN
-from .judging import judge
+from .judging import SECONDS, judge
 
 STARTS = 8  # workers that one submission may use up
+SHOWN = 8 << 20  # characters of all outputs of a submission: text, and pictures as a notebook holds them
 
 
 def examine(notebook: dict, student: str, secret: bytes, boxed: bool = True) -> dict:
@@ -43,7 +44,7 @@ class Run:
     def __init__(self, boxed):
         self.box, self.until, self.starts = shared(boxed), time.monotonic() + TOTAL_SECONDS, 0
         self.sources, self.fatal, self.problems = {}, set(), {}  # by the numbers of cells
-        self.worker, self.stopped, self.lasting = None, None, True
+        self.worker, self.stopped, self.lasting, self.room = None, None, True, SHOWN
 
     def __enter__(self):
         return self
@@ -56,7 +57,17 @@ class Run:
         """The outputs of a cell of the student's: text and pictures."""
         worker = self.ready()
         self.sources[number] = source
-        return displayed(*self.ran(worker, number)) if worker else displayed(f"not run: {self.stopped}\n")
+        return self.fitting(displayed(*self.ran(worker, number)) if worker else displayed(f"not run: {self.stopped}\n"))
+
+    def fitting(self, outputs):
+        """Those for which there is room."""
+        fitting = []
+        for output in outputs:
+            size = len(output.get("text") or output["data"]["image/png"])
+            if size <= self.room:
+                self.room -= size
+                fitting.append(output)
+        return fitting
 
     def ran(self, worker, number):
         """Run a cell; what it showed."""
@@ -108,8 +119,9 @@ def check(cell):
 def judged(run, exercise, function, student, secret, number, found):
     """The outputs of a check's cell, and what the verdict needs of it."""
     subject = Boxed(run.ready() or run.worker, function, run.why(function))
+    began = time.monotonic()
     report = judge(exercise, subject, hidden=True, seed=seed(secret, student, exercise))
-    run.lasting &= not subject.late
+    run.lasting &= not subject.late and time.monotonic() - began < SECONDS
     if subject.worker.died:
         run.lost(subject.worker)
     report, doubt = policy.withheld(report, found)

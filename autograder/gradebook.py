@@ -4,6 +4,7 @@
 nbgrader is imported here and nowhere else.
 """
 
+import json
 import logging
 import os
 import shutil
@@ -27,7 +28,7 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets import Bool
 from traitlets.config import Config
 
-from . import annotate, box, cohort, handed, klass, lock, marks, received, store
+from . import annotate, box, cohort, grading, handed, lock, marks, received, store
 from .errors import BadInput
 from .progress import Progress
 
@@ -223,13 +224,13 @@ def withdraw(gradebook, assignment, student, score=None):
 def grade(assignment: str, student: str | None = None, jobs: int = 1, unboxed: bool = False) -> int:
     """Grade an assignment of every student, or of one. Exit status 0 when every submission has its verdict."""
     with course(unboxed) as opened:
-        return klass.grade(opened, assignment, student, jobs)
+        return grading.grade(opened, assignment, student, jobs)
 
 
 def grades(as_json: bool) -> int:
     """Every verdict there is, with the marks as they now stand in the gradebook; and what was never graded."""
     with course() as opened:
-        return klass.grades(opened, as_json)
+        return grading.grades(opened, as_json)
 
 
 def feedback(assignment: str):
@@ -258,8 +259,15 @@ def course(unboxed=False):
         made.close()
 
 
+def finished(path):
+    """Whether a graded notebook is what nbgrader's second pass writes: a kill may leave that of the first."""
+    with suppress(OSError, ValueError):
+        return KEPT not in json.loads(path.read_text("utf-8"))["metadata"]
+    return False
+
+
 class Course:
-    """nbgrader's application and gradebook, as `klass` needs them."""
+    """nbgrader's application and gradebook, as `grading` needs them."""
 
     def __init__(self, app):
         self.app, self.boxed = app, not Judge(parent=app).unboxed
@@ -319,7 +327,7 @@ class Course:
         """Whether what a verdict has recorded is still there."""
         with suppress(MissingEntry):
             same = marks.automatic(self.gradebook.find_submission(assignment, student)) == verdict["auto"]
-            return same and (self.autograded(assignment, student) / f"{assignment}.ipynb").exists()
+            return same and finished(self.autograded(assignment, student) / f"{assignment}.ipynb")
         return False
 
     def autograded(self, assignment, student):

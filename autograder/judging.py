@@ -69,7 +69,17 @@ def missed(rows):
 
 def trusted(exercise):
     """Right implementations of the earlier exercises that this one builds on, so that no error is counted twice."""
-    return {get(name).function: get(name).right[0].answer for name in exercise.uses}
+    return {get(name).function: called_as_asked(get(name)) for name in exercise.uses}
+
+
+def called_as_asked(exercise):
+    """A right answer that takes the arguments of the exercise and no others; ours may have more."""
+
+    def function(*args, **kwargs):
+        exercise.signature.bind(*args, **kwargs)
+        return exercise.right[0].answer(*args, **kwargs)
+
+    return function
 
 
 def unanswered(rows):

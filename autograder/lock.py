@@ -37,4 +37,7 @@ def taken(lock):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as problem:
+        place = cohort.shown(cohort.data())
+        raise BadInput(f"{place} cannot be locked ({problem.strerror}); keep the class on a local disk.") from None
     return True

@@ -13,8 +13,9 @@ REACHES = {
     "GridExecutor", "JITFunction", "TorchDispatchMode", "__builtins__", "__closure__", "__code__", "__dict__",
     "__globals__", "__import__", "__subclasses__", "__torch_dispatch__", "_dispatch", "_getframe", "_python_dispatch",
     "builtins", "compile", "ctypes", "currentframe", "eval", "exec", "f_back", "f_globals", "f_locals", "gc",
-    "get_objects", "get_referrers", "getattr", "globals", "importlib", "inspect", "marshal", "modules", "observe",
-    "pickle", "setattr", "setprofile", "settrace", "sys", "tb_frame", "vars", "watch", "worker",
+    "get_objects", "get_referrers", "getattr", "globals", "importlib", "inspect", "marshal", "modules",
+    "multiprocessing", "observe", "os", "pickle", "setattr", "setprofile", "settrace", "sys", "tb_frame", "threading",
+    "vars", "watch", "worker",
 }  # fmt: skip
 
 

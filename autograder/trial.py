@@ -45,6 +45,8 @@ class Planted:
         self._call = function
 
     def __call__(self, *args, **kwargs):
+        if set(kwargs) & set(getattr(self._call, "keywords", ())):  # what a planted function is made with is our affair
+            raise TypeError(f"there is no argument {', '.join(kwargs)}")
         args, kwargs = tree_map(lambda x: x.detach().clone() if torch.is_tensor(x) else x, (args, kwargs))
         return tree_map(lambda x: x.detach() if torch.is_tensor(x) else x, self._call(*args, **kwargs))
 

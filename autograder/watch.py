@@ -1,6 +1,7 @@
 """What an answer uses beside its outputs: the largest tensor made on the way, kernels started, bytes kept."""
 
 import sys
+from collections import deque
 
 import numpy as np
 import torch
@@ -76,7 +77,7 @@ def held(objects):
             storages[x.ctypes.data] = x.nbytes
         elif isinstance(x, dict):
             waiting += x.values()
-        elif isinstance(x, tuple | list | set):
+        elif isinstance(x, tuple | list | set | frozenset | deque):
             waiting += x
         elif hasattr(x, "__dict__"):
             waiting += vars(x).values()

@@ -23,6 +23,7 @@ WARM = (  # imported once for all: what notebooks import, and what torch imports
     "IPython.core.interactiveshell", "IPython.core.displayhook", "matplotlib_inline.backend_inline",
 )  # fmt: skip
 POLL = 0.05  # seconds
+FIRST = 2  # processes that share with us what we have; what they fork counts whole, since it may come to own it
 ENDING = 2.0  # seconds that the processes of a worker may take to end when it has
 IDLE = 600.0  # seconds without a worker, after which it ends
 
@@ -49,6 +50,8 @@ def serve(control, boxed):
             continue
         asked, channels, *_ = socket.recv_fds(control, 1, 1)
         if asked == b"+":
+            if worker:
+                worker.end()
             worker = Life(channels[0], boxed)
             control.sendall(b"begun\n")
         elif asked in (b"-", b"?"):
@@ -67,7 +70,7 @@ class Life:
     def __init__(self, channel, boxed):
         self.boxed, self.how = boxed, None
         self.before, self.own = processes(), memory("self")
-        self.folder = "/tmp" if boxed else tempfile.mkdtemp(prefix="attention-worker-")
+        self.folder = confine.scratch() if boxed else tempfile.mkdtemp(prefix="attention-worker-")
         self.process = confine.forked(lambda: born(channel, self.folder, boxed), boxed)
         os.close(channel)
 
@@ -79,7 +82,7 @@ class Life:
             mine = processes() - self.before
             if len(mine) > confine.PROCESSES + 1:
                 self.kill("since it started too many processes")
-            elif sum(max(0, memory(pid) - self.own) for pid in mine) > confine.MEMORY:
+            elif sum(map(memory, mine)) - FIRST * self.own > confine.MEMORY:
                 self.kill("since it used too much memory")
 
     def wait(self, seconds):

@@ -2,7 +2,7 @@
 
 The honest submissions of the demonstration class that end by themselves, COPIES times over (3 by default), graded by
 stock nbgrader (its own preprocessors; the checks run in the student's kernel), and by this course: cold, then again
-with nothing changed, then again for one whose submission did. Same notebooks, same machine, one run. Seconds a
+with nothing changed. Same notebooks, same machine, one run. Seconds a
 submission are those of the whole command, start included, over the number of submissions.
 """
 

@@ -31,7 +31,6 @@ for family in pkgutil.iter_modules(attacks.__path__):
 ATTACKS = sorted(attack.attacks, key=lambda one: one.name)
 STOCK = [one for one in ATTACKS if one.stock]
 PAGES = [one for one in ATTACKS if one.name.startswith("feedback_")]
-DATA = Path(classroom.ROOT) / "_build" / "attacks"
 GRADER = 1200 << 20  # bytes that a process of the grader's own may take
 MACHINE = {"Shmem": 3 << 30, "PageTables": 5 << 30}  # bytes that two sandboxes of 2 GB may make the kernel keep
 each = pytest.mark.parametrize("one", ATTACKS, ids=lambda one: one.name)
@@ -48,9 +47,9 @@ def begun():
 
 
 @pytest.fixture(scope="module")
-def room(begun):
+def room(begun, tmp_path_factory):
     """The whole class, graded."""
-    made = Classroom(DATA / "class", ATTACKS)
+    made = Classroom(tmp_path_factory.mktemp("attacks") / "class", ATTACKS)
     made.hand_in(begun["listeners"].port)
     made.handed_in = made.originals(made.folder)
     made.done = made.run("autograder", "grade", ASSIGNMENT, "--jobs", "2")
@@ -60,9 +59,9 @@ def room(begun):
 
 
 @pytest.fixture(scope="module")
-def stock(begun):
+def stock(begun, tmp_path_factory):
     """A part of it, graded by nbgrader's own command."""
-    made = Classroom(DATA / "stock", STOCK)
+    made = Classroom(tmp_path_factory.mktemp("attacks") / "stock", STOCK)
     made.hand_in(begun["listeners"].port)
     made.done = made.run("nbgrader", "autograde", ASSIGNMENT)
     made.marks = made.rows()

@@ -159,17 +159,24 @@ TABLES = """
         for i in range(0, 60 << 20, 1 << 21):
             ctypes.string_at(place + i, 1)
 """
-FORKS = """
-    import os, time
+THREADS = """
+    import threading, time
     count = 0
     try:
         while count < 500:
-            if os.fork() == 0:
-                time.sleep(60)
-                os._exit(0)
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
             count += 1
-    except OSError:
+    except RuntimeError:
         print(count)
+"""
+PROGRAMS = """
+    import subprocess
+    started = []
+    try:
+        while len(started) < 500:
+            started.append(subprocess.Popen(['sleep', '60']))
+    except OSError:
+        print(len(started))
 """
 
 
@@ -191,8 +198,9 @@ def test_memory_that_stays_when_it_is_not_mapped_is_refused(run):
     assert "OSError" in run("mmap.mmap(open('/dev/zero', 'rb+').fileno(), 4096)")
 
 
-def test_processes_are_limited(run):
-    assert int(run(FORKS)) <= confine.PROCESSES
+@pytest.mark.parametrize("many", [THREADS, PROGRAMS], ids=["threads", "programs"])
+def test_processes_are_limited(run, many):
+    assert 10 < int(run(many)) <= confine.PROCESSES
     assert run("1") == "1"
 
 
@@ -297,6 +305,18 @@ def test_a_box_that_was_killed_is_made_anew(place):
 
 
 # --- where there is none ----------------------------------------------------------------------------------------------
+
+
+def test_here_there_is_one():
+    boxes.available.cache_clear()
+    assert boxes.available() == ""
+
+
+def test_bubblewrap_that_may_not_do_all_is_told_by_trying(monkeypatch):
+    boxes.available.cache_clear()
+    monkeypatch.setattr(boxes, "namespaces", lambda: ["--unshare-all", "--cap-drop", "ALL"])
+    assert "not as it has to" in boxes.available() and "AppArmor" in boxes.available()
+    boxes.available.cache_clear()
 
 
 def test_without_bubblewrap_one_sentence_refuses(monkeypatch):

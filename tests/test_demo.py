@@ -31,7 +31,7 @@ EXPECTED = demo.expected()
 HOSTILE = sorted(name for name, want in EXPECTED.items() if want["hostile"])
 NOT_SERVED = ("thales", "zeno")  # nbgrader passes over a folder without a notebook, and over who has none
 TOKEN = "token-of-the-teacher-1564"
-COURSE = ("autograder", "solutions", "notebooks", "book", "_build/source", "nbgrader_config.py", "Makefile")
+COURSE = ("autograder", "solutions", "notebooks", "book", "nbgrader_config.py", "Makefile")
 
 
 def start(data, *command):

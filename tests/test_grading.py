@@ -500,7 +500,7 @@ def test_a_folder_of_submissions_that_cannot_be_opened_is_not_empty(begun, capsy
     hand_in(begun, "ada")
     (begun / "submitted").chmod(0)
     if os.access(begun / "submitted", os.R_OK):  # the administrator may open everything
-        broken(monkeypatch, "autograder.klass.os.listdir", PermissionError(13, "Permission denied", "submitted"))
+        broken(monkeypatch, "autograder.grading.os.listdir", PermissionError(13, "Permission denied", "submitted"))
     assert fails(capsys, "grade", ASSIGNMENT).endswith("submitted: Permission denied.\n")
 
 

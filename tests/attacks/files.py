@@ -282,7 +282,11 @@ def leaves_things_and_looks():
     found += ["the process"] if os.environ.get("LEFT") or hasattr(torch.utils, "left") else []
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         found += [path] if f"{MARK}-left".encode() in open(path, "rb").read() else []
-    if not socket.socket(socket.AF_UNIX).connect_ex(f"\0{MARK}-left"):
+    try:
+        met = not socket.socket(socket.AF_UNIX).connect_ex(f"\0{MARK}-left")
+    except OSError:
+        met = False
+    if met:
         found.append("a socket")
     if found:
         breach(f"an earlier submission left {found}")
