@@ -224,8 +224,7 @@ def view():
         again = [other for other in python if Path(other).is_relative_to(place)]
         shown += ["--tmpfs", place, *bound("--ro-bind", again)]
     ours = [word for place, file in package(HERE) for word in ("--ro-bind", file, place)]
-    empty = ["--tmpfs", "/tmp", "--dir", "/scratch"]
-    return [*empty, *shown, "--proc", "/proc", "--dev", "/dev", *ways([f"{HERE}/autograder/stub"]), *ours,
+    return ["--tmpfs", "/tmp", *shown, "--proc", "/proc", "--dev", "/dev", *ways([f"{HERE}/autograder/stub"]), *ours,
             "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]  # fmt: skip
 
 

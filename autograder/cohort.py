@@ -51,7 +51,7 @@ def worth(assignment) -> float:
 def point_to_book():
     """Links from a feedback page lead to the book built beside it, unless $COURSE_BOOK says where the book is."""
     page = data() / "feedback" / "student" / "assignment"
-    os.environ.setdefault("COURSE_BOOK", os.path.relpath(ROOT / "_build" / "html", page))
+    os.environ["COURSE_BOOK_BESIDE"] = os.path.relpath(ROOT / "_build" / "html", page)
 
 
 def secret() -> bytes:

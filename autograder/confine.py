@@ -25,7 +25,7 @@ NICE = 5  # below the grader, which must not wait for what it watches
 
 NEWNS, NEWIPC, NEWPID = 0x20000, 0x8000000, 0x20000000  # <sched.h>
 PRIVATE = 0x44000  # <sys/mount.h>: MS_REC | MS_PRIVATE
-HARMLESS, BIND, READ_ONLY = 0x6, 0x1000, 0x1027  # MS_NOSUID | MS_NODEV; MS_BIND; both and MS_REMOUNT | MS_RDONLY
+HARMLESS, BIND = 0x6, 0x1000  # MS_NOSUID | MS_NODEV; MS_BIND
 DUMPABLE, SECCOMP, DROP, SUBREAPER, NO_NEW_PRIVS = 4, 22, 24, 36, 38  # <sys/prctl.h>
 EXIT_SIGNALLED = 128  # as a shell says it
 
@@ -86,12 +86,16 @@ def first_process(run):
     call("mount", None, b"/", None, PRIVATE, None)
     with contextlib.suppress(OSError):  # root of a container without rights may not; then the box's own stays
         call("mount", b"proc", b"/proc", b"proc", HARMLESS, None)
-    for place, size in ((scratch(), DISK), (f"{scratch()}/cells", CELLS), ("/dev/shm", SHM)):
+    os.umask(0o022)
+    below = {place: os.open(place, os.O_PATH) for place in (sys.prefix, sys.base_prefix) if place.startswith("/tmp/")}
+    for place, size in (("/tmp", DISK), ("/tmp/cells", CELLS), ("/dev/shm", SHM)):
         os.makedirs(place, exist_ok=True)
         options = f"size={size},nr_inodes={FILES},mode=1777".encode()
         call("mount", b"tmpfs", place.encode(), b"tmpfs", HARMLESS, options)
-    if scratch() != "/tmp":
-        call("mount", None, b"/tmp", None, READ_ONLY, None)
+    for place, folder in below.items():  # Python, where it lies in what is now hidden
+        os.makedirs(place, exist_ok=True)
+        call("mount", b"/proc/self/fd/%d" % folder, place.encode(), None, BIND, None)
+        os.close(folder)
     call("mount", b"/dev/null", b"/dev/zero", None, BIND, None)  # shared, it would be memory that nobody counts
     worker = fork(run)
     call("prctl", DUMPABLE, 0, 0, 0, 0)
@@ -122,12 +126,6 @@ def ending(code):
 
 
 # --- what one process gives up ----------------------------------------------------------------------------------------
-
-
-def scratch():
-    """The folder that a worker may write to: /tmp, unless Python itself lies there."""
-    below = any(place.startswith("/tmp/") for place in (sys.prefix, sys.base_prefix))
-    return "/scratch" if below else "/tmp"
 
 
 def home(folder):

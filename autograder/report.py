@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .picture import Picture
 
 WIDTH = 80
+BUILT = "../../_build/html"  # seen from a notebook
 CELL = '<td style="text-align:left;padding:0 1em 0 0">'
 RIGHT, WRONG = "#009e73", "#d55e00"  # told apart by colour-blind readers too
 
@@ -68,7 +69,7 @@ class Report:
         parts += [f"<p>{html.escape(line)}</p>" for line in self.message.split("\n")]
         parts += [self.picture.svg()] if self.picture else []
         parts += (
-            [f'<p><a href="{html.escape(address(self.read))}">Read: {html.escape(self.read)}</a></p>']
+            [f'<p><a href="{html.escape(address(self.read, beside()))}">Read: {html.escape(self.read)}</a></p>']
             if self.read
             else []
         )
@@ -76,10 +77,15 @@ class Report:
         return f'<div style="border-left:4px solid {colour};padding:0 1em">{"".join(parts)}</div>'
 
 
-def address(see):
+def beside():
+    """Where the book lies, seen from a page with reports: grading says it for feedback, which lies elsewhere."""
+    return os.environ.get("COURSE_BOOK_BESIDE", BUILT)
+
+
+def address(see, beside=BUILT):
     """Where the section is in the built book, whose address $COURSE_BOOK names; by default beside the notebooks."""
     page, _, section = see.partition("#")
-    return f"{os.environ.get('COURSE_BOOK', '../../_build/html').rstrip('/')}/book/{page}.html#{section}"
+    return f"{os.environ.get('COURSE_BOOK', beside).rstrip('/')}/book/{page}.html#{section}"
 
 
 def under_kernel():

@@ -70,7 +70,7 @@ class Life:
     def __init__(self, channel, boxed):
         self.boxed, self.how = boxed, None
         self.before, self.own = processes(), memory("self")
-        self.folder = confine.scratch() if boxed else tempfile.mkdtemp(prefix="attention-worker-")
+        self.folder = "/tmp" if boxed else tempfile.mkdtemp(prefix="attention-worker-")
         self.process = confine.forked(lambda: born(channel, self.folder, boxed), boxed)
         os.close(channel)
 

@@ -51,12 +51,6 @@ def gpu():
     require(doctor.gpu)
 
 
-@pytest.fixture(autouse=True)
-def no_address_of_the_book(monkeypatch):
-    """Grading sets it for its process, and notebooks that were written then would hold it."""
-    monkeypatch.delenv("COURSE_BOOK", raising=False)
-
-
 def pytest_collection_modifyitems(items):
     """The longest files first: with a file to a process, they would else end alone."""
     items.sort(key=lambda item: item.path.name not in LONG)
