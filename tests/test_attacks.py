@@ -9,6 +9,7 @@ import json
 import pkgutil
 import random
 import re
+import tempfile
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -47,9 +48,16 @@ def begun():
 
 
 @pytest.fixture(scope="module")
-def room(begun, tmp_path_factory):
+def folder():
+    """Not below /tmp: every submission has one of its own, and what it writes there would look like ours."""
+    with tempfile.TemporaryDirectory(prefix="attention-attacks-", dir="/var/tmp", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+@pytest.fixture(scope="module")
+def room(begun, folder):
     """The whole class, graded."""
-    made = Classroom(tmp_path_factory.mktemp("attacks") / "class", ATTACKS)
+    made = Classroom(folder / "class", ATTACKS)
     made.hand_in(begun["listeners"].port)
     made.handed_in = made.originals(made.folder)
     made.done = made.run("autograder", "grade", ASSIGNMENT, "--jobs", "2")
@@ -59,9 +67,9 @@ def room(begun, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def stock(begun, tmp_path_factory):
+def stock(begun, folder):
     """A part of it, graded by nbgrader's own command."""
-    made = Classroom(tmp_path_factory.mktemp("attacks") / "stock", STOCK)
+    made = Classroom(folder / "stock", STOCK)
     made.hand_in(begun["listeners"].port)
     made.done = made.run("nbgrader", "autograde", ASSIGNMENT)
     made.marks = made.rows()
