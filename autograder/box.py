@@ -66,7 +66,7 @@ class Box:
         self.control, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                bwrap_command() if self.boxed else unboxed(self.folder), stdin=theirs, stdout=self.log, stderr=self.log,
+                boxed() if self.boxed else unboxed(self.folder), stdin=theirs, stdout=self.log, stderr=self.log,
                 cwd="/", env=environment(self.folder or "/tmp"), start_new_session=True,
             )  # fmt: skip
 
@@ -148,20 +148,14 @@ def require():
 
 @lru_cache
 def available():
-    """ "" where a sandbox can be made, else the sentence that says why not and what to do."""
+    """Why no sandbox can be made here, and what to do; nothing where one can."""
     found = bubblewrap()
-    if found.mend:
-        return f"bubblewrap: {found.seen}. {found.mend}"
-    tried = subprocess.run(
-        [*bwrap_command()[:-4], PROBE, HERE], env=environment("/tmp"), capture_output=True, text=True
-    )
-    if tried.returncode:
-        said = (tried.stderr.strip().splitlines() or ["no reason is given"])[-1]
-        return (
-            f"bubblewrap starts, but not as it has to ({said}). It must be 0.8 or newer, and be allowed user namespaces"
-            " with their capabilities: on Ubuntu by an AppArmor profile for bwrap with `userns`."
-        )
-    return ""
+    return f"bubblewrap: {found.seen}. {found.mend}" if found.mend else ""
+
+
+def probe():
+    """The command line of a sandbox in which one process is confined, and nothing else happens; exit status 0."""
+    return [*bwrap(), *python(PROBE, HERE)]
 
 
 def furnished():
@@ -181,16 +175,20 @@ def package(folder):
 
 
 def unboxed(folder):
-    return python(folder, ROOT, "unboxed")
+    return python(START, folder, ROOT, "unboxed")
 
 
-def bwrap_command():
+def boxed():
     """The command line that starts the box."""
-    return [shutil.which("bwrap"), *namespaces(), *view(), "--", *python(HERE, HERE, "boxed")]
+    return [*bwrap(), *python(START, HERE, HERE, "boxed")]
 
 
-def python(*arguments):
-    return [sys.executable, "-I", "-B", "-c", START, *map(str, arguments)]
+def bwrap():
+    return [shutil.which("bwrap"), *namespaces(), *view(), "--"]
+
+
+def python(code, *arguments):
+    return [sys.executable, "-I", "-B", "-c", code, *map(str, arguments)]
 
 
 def namespaces():
@@ -217,11 +215,11 @@ def privileged():
 def view():
     """All that is readable in the box: later places lie over earlier ones."""
     system = [*SYSTEM, *SETTINGS, *libraries()]
-    python = sorted({sys.prefix, sys.base_prefix, sys.base_exec_prefix}, key=len)
-    private = [str(place) for place in (ROOT, data()) if any(map(place.is_relative_to, [*system, *python]))]
-    shown = [*bound("--ro-bind-try", system), *bound("--ro-bind", python)]
+    prefixes = sorted({sys.prefix, sys.base_prefix, sys.base_exec_prefix}, key=len)
+    private = [str(place) for place in (ROOT, data()) if any(map(place.is_relative_to, [*system, *prefixes]))]
+    shown = [*bound("--ro-bind-try", system), *bound("--ro-bind", prefixes)]
     for place in private:
-        again = [other for other in python if Path(other).is_relative_to(place)]
+        again = [other for other in prefixes if Path(other).is_relative_to(place)]
         shown += ["--tmpfs", place, *bound("--ro-bind", again)]
     ours = [word for place, file in package(HERE) for word in ("--ro-bind", file, place)]
     return ["--tmpfs", "/tmp", *shown, "--proc", "/proc", "--dev", "/dev", *ways([f"{HERE}/autograder/stub"]), *ours,

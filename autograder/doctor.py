@@ -108,14 +108,16 @@ def bubblewrap() -> Finding:
         return Finding("bubblewrap", purpose, f"not made for {platform.system()}", "Grade submissions on Linux.")
     if shutil.which("bwrap") is None:
         return Finding("bubblewrap", purpose, "not found", "Install it: sudo apt-get install bubblewrap.")
-    status, said = _run("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
+    from .box import probe  # which asks here what to say when there is none
+
+    status, said = _run(*probe())
     if status != 0:
         mend = (
-            "Allow it user namespaces: on Ubuntu load the AppArmor profile bwrap-userns-restrict (package "
-            "apparmor-profiles); in Docker start the container with --security-opt seccomp=unconfined "
-            "--security-opt apparmor=unconfined."
+            "It must be 0.8 or newer, and be allowed user namespaces with their capabilities: on Ubuntu 24.04 by an "
+            "AppArmor profile `profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }`; in Docker start the "
+            "container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined."
         )
-        return Finding("bubblewrap", purpose, f"may not make a sandbox ({said})", mend)
+        return Finding("bubblewrap", purpose, f"starts, but not as it has to ({said})", mend)
     return Finding("bubblewrap", purpose, _run("bwrap", "--version")[1])
 
 
