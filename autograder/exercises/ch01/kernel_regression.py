@@ -1,0 +1,195 @@
+"""Attention with fixed scores: the regression of Nadaraya and Watson."""
+
+import torch
+
+from autograder.exercise import exercise
+
+
+@exercise(
+    "ch01",
+    points={"values": 2, "bandwidth": 1, "far from every key": 1},
+    takes="x_query: N, x_keys: S, y_keys: S",
+    returns="y: N",
+    see="01-soft-retrieval#kernel-regression",
+)
+def kernel_regression(x_query, x_keys, y_keys, bandwidth):
+    """Σ_j K_j y_j / Σ_j K_j with K_j = exp(−(x − x_j)² / (2 bandwidth²)) (Nadaraya 1964, Watson 1964).
+
+    The largest exponent of each query is taken off first: that cancels, and far from every key some K_j is still 1.
+    """
+    found = []
+    for x in x_query:
+        exponents = -((x - x_keys) ** 2) / (2 * bandwidth**2)
+        kernel = (exponents - exponents.max()).exp()
+        found.append((kernel * y_keys).sum() / kernel.sum())
+    return torch.stack(found)
+
+
+kernel_regression.simpler("the bandwidth is 1", bandwidth=lambda h: 1.0)
+kernel_regression.simpler("all y are equal", y_keys=torch.ones_like)
+
+
+def points(draw, N, S, bandwidth=1.0, width=4.0, mean=1.0):
+    """Keys strewn over a stretch, and queries within reach of one."""
+    x_keys = width * draw.uniform(S)
+    x_query = x_keys[draw.integers(0, S, N)] + 0.7 * bandwidth * draw.normal(N)
+    return {"x_query": x_query, "x_keys": x_keys, "y_keys": draw.normal(S, mean=mean), "bandwidth": bandwidth}
+
+
+def between(draw, low, high):
+    return low + (high - low) * float(draw.uniform())
+
+
+@kernel_regression.case("values")
+def more_keys_than_queries(draw):
+    N, S = sorted(draw.sizes("N S"))
+    return points(draw, N, S)
+
+
+@kernel_regression.case("values")
+def square(draw):  # normalising the wrong way does not show by its shape
+    (N,) = draw.sizes("N")
+    return points(draw, N, N)
+
+
+@kernel_regression.case("bandwidth")
+def narrow(draw):
+    return points(draw, *draw.sizes("N S"), bandwidth=between(draw, 0.3, 0.6), width=2.0)
+
+
+@kernel_regression.case("bandwidth")
+def wide(draw):
+    return points(draw, *draw.sizes("N S"), bandwidth=between(draw, 2.0, 4.0), width=8.0)
+
+
+def close_together(draw):
+    """Keys within half a bandwidth, so that far away each still has a share; and their place, not near 0."""
+    N, S = draw.sizes("N S")
+    h = between(draw, 0.5, 2.0)
+    place = 40 * h
+    inputs = points(draw, N, S, bandwidth=h, width=h / 2)
+    return inputs | {name: place + inputs[name] for name in ("x_query", "x_keys")}, place
+
+
+@kernel_regression.case("far from every key")
+def all_equally_far(draw):  # every kernel is 0 in float32
+    inputs, place = close_together(draw)
+    return inputs | {"x_query": place + inputs["bandwidth"] * (18.0 + draw.uniform(len(inputs["x_query"])) / 2)}
+
+
+@kernel_regression.case("far from every key")
+def some_near_and_some_far(draw):  # one maximum for all leaves the far ones without a sum
+    inputs, place = close_together(draw)
+    far = place - inputs["bandwidth"] * (18.0 + draw.uniform(len(inputs["x_query"])) / 2)
+    inputs["x_query"][::2] = far[::2]
+    return inputs
+
+
+@kernel_regression.case("far from every key")
+def ten_thousand_away(draw):  # of keys well apart: the nearest has it all
+    N, S = draw.sizes("N S")
+    return points(draw, N, S) | {"x_query": 1e4 * draw.signs(N), "x_keys": draw.permutation(S) + 0.2 * draw.uniform(S)}
+
+
+EXPONENTS = {
+    "d²/2h²": lambda d, h: d**2 / (2 * h**2),
+    "|d|/2h²": lambda d, h: d.abs() / (2 * h**2),
+    "d²/h²": lambda d, h: d**2 / h**2,
+    "d²/4h²": lambda d, h: (d / (2 * h)) ** 2,
+    "d²/2h": lambda d, h: d**2 / (2 * h),
+    "d²h²/2": lambda d, h: (d * h) ** 2 / 2,
+    "d²/2": lambda d, h: d**2 / 2,
+}
+
+
+def regress(
+    x_query, x_keys, y_keys, bandwidth, *, exponent="d²/2h²", sign=-1, off="of each query", empty=None, over="keys",
+    mix="y", returns="mixture",
+):  # fmt: skip
+    """One implementation with a knob for each slip."""
+    exponents = sign * EXPONENTS[exponent](x_query[:, None] - x_keys, bandwidth)
+    axis = 0 if over == "queries" else 1
+    if over in ("keys", "queries"):
+        exponents = exponents - {"of each query": exponents.amax(axis, True), "of all": exponents.max(), "0": 0}[off]
+    kernel = exponents.exp()
+    total = {"keys": kernel.sum(1, True), "queries": kernel.sum(0), "nothing": 1, "S": len(x_keys)}[over]
+    weights = kernel / total
+    weights = weights if empty is None else weights.nan_to_num(empty)
+    return weights if returns == "weights" else weights @ (y_keys if mix == "y" else x_keys)
+
+
+slip = kernel_regression.slips(regress)
+slip("wrong_sign", "The nearest key weighs least: the sign of the squared distance is missing.", sign=1)
+slip("not_squared", "The distance is not squared.", exponent="|d|/2h²")
+slip("no_two", "The 2 is missing: the squared distance is divided by 2 bandwidth².", exponent="d²/h²")
+slip(
+    "two_squared", "The 2 is squared too: the squared distance is divided by 2 bandwidth², not by 4.", exponent="d²/4h²"
+)
+slip(
+    "bandwidth_not_squared",
+    "The bandwidth is not squared: a distance counts in bandwidths, then is squared.",
+    exponent="d²/2h",
+)
+slip(
+    "times_bandwidth",
+    "Distances are multiplied by the bandwidth. Divide: a wide one reaches further.",
+    exponent="d²h²/2",
+)
+slip("bandwidth_ignored", "The bandwidth is not used. Distances are divided by it.", exponent="d²/2")
+slip("over_queries", "You normalise over the queries. One query's weights over the keys sum to 1.", over="queries")
+slip("not_normalised", "The kernels are not divided by their sum over the keys.", over="nothing")
+slip("divided_by_s", "You divide by the number of keys. Divide by the sum of the kernels over the keys.", over="S")
+slip(
+    "no_maximum",
+    "Far from every key all kernels round to 0, and 0/0 is NaN. Take each query's largest exponent off "
+    "first: it cancels.",
+    off="0",
+)
+slip(
+    "zero_far_away",
+    "Far from every key you return 0: all kernels round to 0 there. Take each query's largest "
+    "exponent off first: it cancels.",
+    off="0",
+    empty=0.0,
+)
+slip(
+    "one_maximum_for_all",
+    "One maximum is taken off everywhere. A query further away than others still gets 0/0: take off each query's own.",
+    off="of all",
+)
+slip("x_mixed", "The weights mix the keys' x. They are to mix their y.", mix="x")
+slip(
+    "weights_returned", "You return the weights. The prediction is the mixture that they make of y.", returns="weights"
+)
+
+
+@kernel_regression.mistake
+def nearest(x_query, x_keys, y_keys, bandwidth):
+    """You return the y of the nearest key alone. Every key takes part, by its kernel."""
+    return y_keys[(x_query[:, None] - x_keys).abs().argmin(1)]
+
+
+@kernel_regression.right
+def softmax_of_exponents(x_query, x_keys, y_keys, bandwidth):
+    z = (x_query.unsqueeze(1) - x_keys.unsqueeze(0)) / bandwidth
+    return (-z.square() / 2).softmax(1) @ y_keys
+
+
+@kernel_regression.right
+def the_normal_distribution(x_query, x_keys, y_keys, bandwidth):
+    """Its constant factor cancels."""
+    logs = torch.distributions.Normal(x_keys, bandwidth).log_prob(x_query[:, None])
+    return (logs - logs.logsumexp(1, keepdim=True)).exp() @ y_keys
+
+
+@kernel_regression.right
+def attention_without_the_querys_square(x_query, x_keys, y_keys, bandwidth):
+    """−(x − x')² = 2xx' − x'² − x², and x² cancels; about the keys' middle, lest large squares round."""
+    middle = x_keys.mean()
+    q, k = ((x - middle) / bandwidth for x in (x_query, x_keys))
+    return (torch.outer(q, k) - k**2 / 2).softmax(-1) @ y_keys
+
+
+@kernel_regression.fit
+def with_constant(c, x_query, x_keys, y_keys, bandwidth):
+    return (-float(c) * ((x_query[:, None] - x_keys) / bandwidth) ** 2).softmax(-1) @ y_keys

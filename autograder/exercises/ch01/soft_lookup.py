@@ -1,0 +1,179 @@
+"""A dictionary that returns a mixture."""
+
+import torch
+import torch.nn.functional as F
+
+from autograder.exercise import exercise
+
+
+@exercise(
+    "ch01",
+    points={"values": 2, "temperature": 1, "stability": 1, "gradient": 1},
+    takes="query: D, keys: S D, values: S Dv",
+    returns="output: Dv, weights: S",
+    see="01-soft-retrieval#soft-dictionary",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    """softmax(k·q / temperature) over the keys, and the mixture of the values with these weights."""
+    scores = torch.stack([(key * query).sum() for key in keys]) / temperature
+    e = (scores - scores.max()).exp()
+    weights = e / e.sum()
+    return (weights[:, None] * values).sum(0), weights
+
+
+soft_lookup.simpler("the temperature is 1", temperature=lambda t: 1.0)
+soft_lookup.simpler("all scores are equal (the query is 0)", query=torch.zeros_like)
+
+
+def entries(draw):
+    S, D, Dv = draw.sizes("S D Dv")
+    return {"query": draw.normal(D), "keys": draw.normal(S, D), "values": draw.normal(S, Dv)}
+
+
+def between(draw, low, high):
+    return low + (high - low) * float(draw.uniform())
+
+
+@soft_lookup.case("values")
+def every_size_differs(draw):
+    return entries(draw)
+
+
+@soft_lookup.case("values")
+def square(draw):  # S = D = Dv: exchanged roles do not show by their shape
+    (D,) = draw.sizes("D")
+    return {"query": draw.normal(D), "keys": draw.normal(D, D), "values": draw.normal(D, D)}
+
+
+@soft_lookup.case("temperature")
+def cold(draw):
+    return entries(draw) | {"temperature": between(draw, 0.2, 0.5)}
+
+
+@soft_lookup.case("temperature")
+def hot(draw):
+    return entries(draw) | {"temperature": between(draw, 5.0, 20.0)}
+
+
+@soft_lookup.case("stability")
+def scores_to_ten_thousand(draw):  # of either sign; yet most keys nearly tie
+    inputs = entries(draw)
+    inputs["query"][0], inputs["keys"][:, 0], inputs["keys"][-1, 0] = 100.0, 100.0, -100.0
+    return inputs
+
+
+@soft_lookup.case("stability")
+def nearly_frozen(draw):
+    return entries(draw) | {"temperature": between(draw, 0.0005, 0.001)}
+
+
+@soft_lookup.case("gradient", gradient=("query", "keys", "values"))
+def of_every_input(draw):
+    return entries(draw) | {"temperature": between(draw, 1.5, 2.5)}
+
+
+SCORES = {
+    "dot product": lambda query, keys: keys @ query,
+    "cosine": lambda query, keys: F.cosine_similarity(keys, query[None], -1),
+    "dot product / √D": lambda query, keys: keys @ query / len(query) ** 0.5,
+}
+HEATED = {"divided": lambda s, t: s / t, "multiplied": lambda s, t: s * t, "not at all": lambda s, t: s}
+
+
+def look_up(
+    query, keys, values, temperature=1.0, *, score="dot product", heat="divided", cool=False, stable=True,
+    exponentials=True, divide=True, mix="values", mean=False, cut="nowhere", returns="both",
+):  # fmt: skip
+    """One implementation with a knob for each slip."""
+    scores = HEATED[heat](SCORES[score](query, keys), temperature)
+    e = (scores - scores.max() if stable else scores).exp() if exponentials else scores
+    weights = (e / e.sum() if divide else e) / (temperature if cool else 1)
+    weights = weights if cut == "nowhere" else weights.detach()
+    output = weights @ (values if mix == "values" else keys) / (len(keys) if mean else 1)
+    output = output.detach() if cut == "everywhere" else output
+    return {"both": (output, weights), "swapped": (weights, output), "weights": weights, "output": output}[returns]
+
+
+slip = soft_lookup.slips(look_up)
+slip(
+    "times_temperature",
+    "The scores are multiplied by the temperature. Divide: a low one sharpens the weights.",
+    heat="multiplied",
+)
+slip("temperature_ignored", "The temperature is not used. Divide the scores by it.", heat="not at all")
+slip(
+    "weights_over_temperature",
+    "The weights are divided by the temperature, and do not sum to 1. Divide the scores, before the softmax.",
+    heat="not at all",
+    cool=True,
+)
+slip("cosine", "The scores are cosines: lengths are divided out. The plain dot product is asked.", score="cosine")
+slip(
+    "divided_by_root_d",
+    "The scores are divided by √D too. Here the temperature alone divides them.",
+    score="dot product / √D",
+)
+slip("not_normalised", "The exponentials are not divided by their sum: the weights do not sum to 1.", divide=False)
+slip(
+    "scores_over_their_sum",
+    "The scores themselves are divided by their sum. Take exponentials first: a weight is never negative.",
+    exponentials=False,
+)
+slip("no_maximum", "exp overflows for large scores. Take the largest score off first, as softmax does.", stable=False)
+slip("keys_mixed", "The weights mix the keys. They are to mix the values.", mix="keys")
+slip(
+    "mean_of_products",
+    "The products of weights and values are averaged. Add them up: the weights sum to 1 already.",
+    mean=True,
+)
+slip(
+    "only_the_weights",
+    "Only the weights are returned. The mixture of the values comes first, then the weights.",
+    returns="weights",
+)
+slip("only_the_mixture", "Only the mixture is returned. Return the weights too, after it.", returns="output")
+slip("exchanged", "The weights are returned first. The mixture comes first, then the weights.", returns="swapped")
+slip(
+    "weights_out_of_torch",
+    "The values are right, but gradients reach only the values: the weights were taken out of "
+    "torch on the way, as item, tolist, numpy and detach do.",
+    cut="weights",
+)
+slip(
+    "all_out_of_torch",
+    "The values are right, but no gradient reaches anything: the results were taken out of torch, "
+    "as item, tolist, numpy and detach do.",
+    cut="everywhere",
+)
+
+
+@soft_lookup.mistake
+def hard(query, keys, values, temperature=1.0):
+    """You return the value of the best key alone. Every value takes part, by its key's weight."""
+    best = (keys @ query).argmax()
+    return values[best], F.one_hot(best, len(keys)).to(values.dtype)
+
+
+@soft_lookup.right
+def with_einsum(query, keys, values, temperature=1.0):
+    weights = torch.einsum("sd,d->s", keys, query).div(temperature).softmax(0)
+    return torch.einsum("s,sv->v", weights, values), weights
+
+
+@soft_lookup.right
+def the_librarys_attention(query, keys, values, temperature=1.0):
+    basis = torch.eye(len(keys), dtype=keys.dtype)
+    return [F.scaled_dot_product_attention(query[None], keys, x, scale=1 / temperature)[0] for x in (values, basis)]
+
+
+@soft_lookup.right
+def entry_by_entry(query, keys, values, temperature=1.0):
+    scores = [(query / temperature).dot(key) for key in keys]
+    shares = [torch.exp(s - max(scores)) for s in scores]
+    total = sum(shares)
+    return sum(share / total * value for share, value in zip(shares, values, strict=True)), torch.stack(shares) / total
+
+
+@soft_lookup.fit
+def with_constant(c, query, keys, values, temperature=1.0):
+    return look_up(query * float(c), keys, values, temperature)

@@ -1,0 +1,165 @@
+"""Softmax along any axis, for scores of any size."""
+
+import torch
+
+from autograder.exercise import BF16, F16, F32, exercise
+
+
+@exercise(
+    "ch01",
+    points={"values": 1, "any axis": 1, "stability": 1, "half precision": 1, "inputs unchanged": 1},
+    returns="weights",
+    see="01-soft-retrieval#the-softmax",
+)
+def softmax(scores, dim):
+    """e^s over its sum along dim. The largest score is taken off first: that cancels, and no exponential overflows."""
+    e = (scores - scores.amax(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+softmax.simpler("dim is the last axis", dim=lambda dim: -1)
+
+
+@softmax.case("values")
+def rows_of_a_matrix(draw):
+    return {"scores": draw.normal(*draw.sizes("N S")), "dim": -1}
+
+
+@softmax.case("values")
+def square(draw):  # what has lost an axis still fits, on another one
+    (N,) = draw.sizes("N")
+    return {"scores": draw.normal(N, N), "dim": -1}
+
+
+@softmax.case("values")
+def one_row(draw):
+    return {"scores": draw.normal(*draw.sizes("S")), "dim": 0}
+
+
+@softmax.case("any axis")
+def the_middle_of_three(draw):
+    return {"scores": draw.normal(*draw.sizes("B S D")), "dim": 1}
+
+
+@softmax.case("any axis")
+def counted_from_the_end(draw):
+    return {"scores": draw.normal(*draw.sizes("B H N S")), "dim": draw.choice((-2, -3))}
+
+
+@softmax.case("any axis")
+def the_first(draw):
+    return {"scores": draw.normal(*draw.sizes("N D Dv")), "dim": 0}
+
+
+@softmax.case("stability")
+def rows_at_ten_thousand_of_either_sign(draw):  # one maximum for all leaves the lower rows without a sum
+    N, S = draw.sizes("N S")
+    level = torch.tensor([1e4, -1e4, 0.0])[torch.arange(N) % 3]
+    return {"scores": level[:, None] + draw.normal(N, S, scale=2.0), "dim": -1}
+
+
+@softmax.case("stability")
+def ten_thousand_of_either_sign_in_a_row(draw):  # the mean lies far below the largest; the largest nearly tie
+    S, D = draw.sizes("S D")
+    level = torch.tensor([1e4, -1e4, 1e4])[torch.arange(S) % 3]
+    return {"scores": level[:, None] + draw.normal(S, D, scale=2.0), "dim": 0}
+
+
+@softmax.case("half precision", dtypes=(F16, BF16), same_dtype=True)
+def halves(draw):
+    return {"scores": draw.normal(*draw.sizes("B S D")), "dim": 1}
+
+
+@softmax.case("inputs unchanged", unchanged=True)
+def nothing_written_to(draw):
+    return {"scores": draw.normal(*draw.sizes("N S")), "dim": -1}
+
+
+def normalise(
+    scores, dim, *, over="dim", off="maximum", keep_maximum=True, keep_sum=True, exponentials=True, divide=True,
+    in_place=False, returns=None,
+):  # fmt: skip
+    """One implementation with a knob for each slip."""
+    axis = {"dim": dim, "last axis": -1, "everything": tuple(range(scores.ndim))}[over]
+    top = {
+        "maximum": lambda: scores.amax(axis, keepdim=keep_maximum),
+        "maximum of all": lambda: scores.amax(),
+        "mean": lambda: scores.mean(axis, keepdim=True),
+        "nothing": lambda: 0,
+    }[off]()
+    e = scores
+    if exponentials:
+        e = (scores.sub_(top) if in_place else scores - top).exp()
+    return (e / e.sum(axis, keepdim=keep_sum) if divide else e).to(returns or scores.dtype)
+
+
+slip = softmax.slips(normalise)
+slip("not_normalised", "The exponentials are not divided by their sum: the weights do not sum to 1.", divide=False)
+slip(
+    "scores_over_their_sum",
+    "The scores themselves are divided by their sum. Take exponentials first: a weight is never negative.",
+    exponentials=False,
+)
+slip(
+    "dim_ignored",
+    "You always normalise along the last axis. Normalise along the axis that dim names.",
+    over="last axis",
+)
+slip("over_everything", "All weights together sum to 1. Along dim each row has a sum of its own.", over="everything")
+slip(
+    "no_maximum",
+    "exp overflows for large scores. Take the largest score along dim off first: it cancels.",
+    off="nothing",
+)
+slip(
+    "one_maximum_for_all",
+    "One maximum is taken off everywhere. A row far below it loses all its exponentials to 0: take off each row's own.",
+    off="maximum of all",
+)
+slip(
+    "mean_taken_off",
+    "The mean is taken off, and exp still overflows where a score lies far above it. Take off the largest.",
+    off="mean",
+)
+slip(
+    "sum_loses_its_axis",
+    "The sums have lost the axis dim, and are laid along another. Keep it, with size 1.",
+    keep_sum=False,
+)
+slip(
+    "maximum_loses_its_axis",
+    "The maxima have lost the axis dim, and are laid along another. Keep it, with size 1.",
+    keep_maximum=False,
+)
+slip(
+    "scores_changed",
+    "The maximum is taken off in place, so that the caller's scores change. Make a new tensor.",
+    in_place=True,
+)
+slip(
+    "float32_returned", "The weights come in float32 whatever the scores are. Give them the scores' dtype.", returns=F32
+)
+
+
+@softmax.right
+def the_librarys(scores, dim):
+    return torch.softmax(scores, dim)
+
+
+@softmax.right
+def by_logsumexp(scores, dim):
+    return (scores - scores.logsumexp(dim, keepdim=True)).exp()
+
+
+@softmax.right
+def row_by_row(scores, dim):
+    rows = scores.movedim(dim, -1)
+    weights = [(row - row.max()).exp() / (row - row.max()).exp().sum() for row in rows.reshape(-1, rows.shape[-1])]
+    return torch.stack(weights).view(rows.shape).movedim(-1, dim)
+
+
+@softmax.right
+def from_differences(scores, dim):
+    """One over the sum of e^(s_j − s_i): what overflows becomes a weight of 0."""
+    rows = scores.movedim(dim, -1)
+    return (1 / (rows[..., None, :] - rows[..., :, None]).exp().sum(-1)).movedim(-1, dim)
