@@ -11,6 +11,7 @@ from .box import BoxFailed
 from .observe import OUTPUTS, Raw, Seen, looked_at, undefined
 from .subject import Subject
 from .wire import MESSAGE, BadFrame, Gone, Late, Peer
+from .worker import PICTURE, PICTURES
 
 START_SECONDS = 30.0  # for a worker to answer, on a busy machine
 CELL_SECONDS = 10.0  # of one cell
@@ -19,7 +20,6 @@ TOTAL_SECONDS = 300.0  # of one submission
 CALL_BYTES = 1 << 18  # of the tensors with which an answer calls a function of ours
 CALL_ELEMENTS = 1 << 22  # of the largest tensor that a function of ours may make of them
 TEXT = 100_000  # characters of a cell's output
-PICTURES, PICTURE = 10, 2 << 20  # of a cell, and bytes of one
 TURNS = "\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they make text read other than it is
 ESCAPES = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[^\t\n\x20-\x7e\xa0-\U0010ffff]|[{TURNS}]")
 

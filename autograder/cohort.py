@@ -91,12 +91,17 @@ def swept():
 
 def record(assignment, student, verdict, reason, **more):
     """Write the verdict of one submission: the marks, and beside the row of tables what `unchanged` asks for."""
-    row = {"student": student, "assignment": assignment, "points": 0.0, "max_points": worth(assignment)}
-    row |= {"pending_points": 0.0, "verdict": verdict, "reason": reason, **more}
+    row = {**unmarked(assignment, student, verdict, reason), **more}
     path = place(assignment, student)
     path.parent.mkdir(parents=True, exist_ok=True)
     whole(path, (json.dumps(row, indent=1, ensure_ascii=False) + "\n").encode())
     return row
+
+
+def unmarked(assignment, student, verdict, reason):
+    """A row without points."""
+    points = {"points": 0.0, "max_points": worth(assignment), "pending_points": 0.0}
+    return {"student": student, "assignment": assignment, **points, "verdict": verdict, "reason": reason}
 
 
 def place(assignment, student):

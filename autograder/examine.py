@@ -78,14 +78,14 @@ class Run:
             text += f"{worker.died}\n"
         if error:
             self.lasting &= error[0] not in ("OutOfTime", "Stopped")
-            self.problems[number] = ": ".join(filter(None, [error[0], *error[1].splitlines()[:1]]))
+            self.problems[number] = ended(*error)
         return text, pictures
 
     def why(self, name):
         """Why a function is missing: what stopped the last cell that would have defined it; or ""."""
         definition = re.compile(rf"^\s*(def|class) {name}\b", re.MULTILINE)
         stopped = [number for number in self.problems if definition.search(self.sources[number])]
-        return f"its cell stopped with {self.problems[max(stopped)]}" if stopped else ""
+        return f"its cell {self.problems[max(stopped)]}" if stopped else ""
 
     def lost(self, worker):
         self.stopped, self.lasting = self.stopped or worker.died, False
@@ -131,6 +131,13 @@ def judged(run, exercise, function, student, secret, number, found):
     said = report.diagnosis or report.message.splitlines()[0]
     told |= {"pending_points": report.pending_points, "doubt": doubt}
     return [shown], {**told, "said": cohort.UNWRITTEN if UNWRITTEN in subject.errors else said}
+
+
+def ended(kind, message):
+    """How a cell ended that did not end well."""
+    if kind == "Stopped":
+        return f"was not finished: {message}"
+    return f"stopped with {': '.join(filter(None, [kind, *message.splitlines()[:1]]))}"
 
 
 def seed(secret, student, exercise):

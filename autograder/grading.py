@@ -29,7 +29,7 @@ def grades(course, as_json) -> int:
     rows = {(found["assignment"], found["student"]): current(course, found) for found in cohort.verdicts()}
     for assignment in cohort.assignments():
         for name in handed_in(assignment):
-            rows.setdefault((assignment, name), ungraded(assignment, name))
+            rows.setdefault((assignment, name), cohort.unmarked(assignment, name, "ungraded", "not graded yet"))
     ordered = [rows[key] for key in sorted(rows)]
     shown = tables.tables(ordered) or "Nothing has been handed in."
     print(json.dumps(ordered, indent=1, ensure_ascii=False) if as_json else shown)
@@ -39,11 +39,6 @@ def grades(course, as_json) -> int:
 def current(course, verdict):
     """A verdict's row, with the marks as they now stand in the gradebook."""
     return cohort.row(verdict) | course.marks(verdict["assignment"], verdict["student"], verdict)
-
-
-def ungraded(assignment, name):
-    row = {"student": name, "assignment": assignment, "points": 0.0, "max_points": cohort.worth(assignment)}
-    return row | {"pending_points": 0.0, "verdict": "ungraded", "reason": "not graded yet"}
 
 
 def graded(course, assignment, names, jobs):

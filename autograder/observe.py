@@ -161,8 +161,8 @@ def listed(result):
     return list(result) if isinstance(result, tuple | list) else [result]
 
 
-def taken(result):
-    """What was returned: tensors copied at once, since an answer may reuse its buffers, numbers as they are."""
+def fit(result):
+    """The values that were returned; Unfit when they cannot be judged."""
     values = [torch.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for x in listed(result)]
     if len(values) > OUTPUTS:
         raise Unfit(f"returned {len(values)} values, far too many")
@@ -170,13 +170,19 @@ def taken(result):
         require_fit(value)
     if (elements := sum(value.numel() for value in values if torch.is_tensor(value))) > ELEMENTS:
         raise Unfit(f"returned {elements} elements, far too many")
+    return values
+
+
+def taken(result):
+    """The same, tensors copied at once, since an answer may reuse its buffers."""
+    values = fit(result)
     with torch._C.DisableTorchFunctionSubclass():  # a subclass of Tensor could answer for itself
         return tuple(value.detach().to("cpu", copy=True) if torch.is_tensor(value) else value for value in values)
 
 
 def flat(result):
     """The outputs in float64, and what they were."""
-    values = taken(result)
+    values = fit(result)
     with torch._C.DisableTorchFunctionSubclass():
         outputs = tuple(torch.as_tensor(value, dtype=torch.float64).as_subclass(torch.Tensor) for value in values)
     return outputs, tuple(map(kind, values))

@@ -9,18 +9,18 @@ follows from the original, and the record is written last.
 """
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import cohort, intake, submitted, timestamp
 from .errors import BadInput
 from .intake import Taken
+from .lock import alone
 from .regular import Refused, content, kind
 
 TRIES = 5
@@ -77,16 +77,6 @@ def within(folder):
     for student in submitted.entries(folder):
         if not submitted.unfit(student):
             yield from (Place(one, student) for one in submitted.entries(folder / student) if one in known)
-
-
-@contextmanager
-def alone():
-    """One at a time: a folder between two places looks to another process as one that was killed over it."""
-    folder = cohort.data() / "intake"
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import os
 import shutil
 from functools import partial
 
-from .. import cohort
+from .. import box, cohort, lock
 from . import odd
 from .typed import ASSIGNMENT, STUDENTS, completed
 
@@ -22,8 +22,6 @@ CLASS = "/srv/class"  # where students think the class's folder lies; somebody t
 
 
 def main() -> int:
-    from .. import box, lock
-
     reason = box.available()
     names = sorted(name for name, want in expected().items() if not (reason and want["hostile"]))
     announce(names, reason)

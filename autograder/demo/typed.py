@@ -52,9 +52,14 @@ def taken_over(typed):
     """Function -> the cell of the student it is taken from."""
     found = {}
     for student, names in AS_ANOTHER.findall(typed):
-        theirs = {name: cell.source for cell in cells(text(student)) for name in DEFINED.findall(cell.source)}
+        theirs = answers(student)
         found |= {name: theirs[name] for name in names.split(", ")}
     return found
+
+
+def answers(student):
+    """Function -> the cell that a student defines it in."""
+    return {name: cell.source for cell in cells(text(student)) for name in DEFINED.findall(cell.source)}
 
 
 def defines(cell, solutions):

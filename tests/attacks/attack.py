@@ -27,8 +27,7 @@ import textwrap
 from dataclasses import dataclass
 
 from autograder import cohort
-
-from . import honest, right
+from autograder.demo import typed
 
 ASSIGNMENT = "02_queries_keys_values"
 FILE = f"{ASSIGNMENT}.ipynb"
@@ -46,12 +45,7 @@ def breach(what):
     raise SystemError(f"BREACH: {what}")  # the judge shows what an answer raises, not what it prints
 
 
-def answers(module):
-    """The source of each answer in a module."""
-    return {name: inspect.getsource(getattr(module, name)) for name in POINTS}
-
-
-RIGHT, HONEST = answers(right), answers(honest)
+RIGHT, HONEST = typed.answers("ada"), typed.answers("emmy")  # every attacker is followed by an honest student
 TRIED = ("project_qkv", "dot_product_variance")  # wrong, and soon judged; the others are left as they were released
 WRONG = {name: f"def {name}(*inputs):\n    return torch.zeros(3)\n" for name in TRIED}
 
