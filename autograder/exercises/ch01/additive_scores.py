@@ -51,8 +51,6 @@ JOINED = {
     "tanh(a + b)": lambda a, b: torch.tanh(a + b),
     "a + b": lambda a, b: a + b,
     "tanh a + tanh b": lambda a, b: torch.tanh(a) + torch.tanh(b),
-    "tanh(a b)": lambda a, b: torch.tanh(a * b),
-    "a b": lambda a, b: a * b,
 }
 
 
@@ -67,7 +65,7 @@ def align(
     if weigh == "before":
         a, b = a * v, b * v
     hidden = JOINED[join](a, b)
-    scores = (hidden @ v if weigh == "after" else hidden.sum(-1)) / {"1": 1, "√D": len(v) ** 0.5, "D": len(v)}[divide]
+    scores = (hidden @ v if weigh == "after" else hidden.sum(-1)) / {"1": 1, "√D": len(v) ** 0.5}[divide]
     scores = scores.tanh() if outside else scores
     scores = scores.softmax(-1) if normalise else scores
     scores = scores.mT if turn else scores
@@ -75,16 +73,16 @@ def align(
 
 
 slip = additive_scores.slips(align)
-slip("no_tanh", "There is no tanh. Without it a query adds the same to the scores of all keys.", join="a + b")
+slip(
+    "no_tanh",
+    "There is no tanh, so that a query adds the same to the scores of all keys. Take tanh of the sum, before v.",
+    join="a + b",
+)
 slip("tanh_outside", "tanh is taken of the finished score. Take it of the sum, before v.", join="a + b", outside=True)
 slip(
     "tanh_of_each",
-    "tanh is taken of query and key apart. Add them first: else a query adds the same to all scores.",
+    "tanh is taken of query and key apart, so that a query adds the same to the scores of all keys. Add them first.",
     join="tanh a + tanh b",
-)
-slip("multiplied", "The projections are multiplied. Add them, then take tanh.", join="tanh(a b)")
-slip(
-    "dot_product", "The projections are multiplied, without tanh: a dot product. Add them, then take tanh.", join="a b"
 )
 slip("keys_by_w_q", "The keys are projected by w_q. They have a matrix of their own, w_k.", of_k="q")
 slip("queries_by_w_k", "The queries are projected by w_k. They have a matrix of their own, w_q.", of_q="k")
@@ -92,25 +90,30 @@ slip("matrices_exchanged", "The queries are projected by w_k, and the keys by w_
 slip("transposed", "The matrices are transposed. Here w_q is (E, D): a query's row times w_q.", transpose=True)
 slip(
     "v_missing",
-    "v is not used: the components of tanh are only added up. Take their dot product with v.",
+    "v is not used: the components of tanh are added up as they are. Take their dot product with v.",
     weigh="never",
 )
-slip("v_inside", "v is multiplied in before tanh. Take tanh first, then the dot product with v.", weigh="before")
+slip("v_inside", "v comes in before tanh. Take tanh first, then its dot product with v.", weigh="before")
 slip("row_by_row", "Query i meets key i only. Each query meets every key: N times S scores.", pairs="one")
 slip(
     "divided_by_root_d",
-    "The scores are divided by √D. That belongs to dot products: tanh keeps these small.",
+    "The scores are divided by √D. They are the sums themselves here: v sets their size.",
     divide="√D",
 )
-slip("mean", "The products with v are averaged. Add them up.", divide="D")
-slip("weights_returned", "softmax is applied already. The scores themselves are asked.", normalise=True)
+slip("weights_returned", "softmax was applied: these are weights. The scores themselves are asked.", normalise=True)
 slip("turned", "Rows are keys and columns queries. Rows are the queries: (N, S).", turn=True)
 slip(
     "out_of_torch",
-    "The values are right, but no gradient reaches the inputs: the scores were taken out of torch, as "
+    "The numbers are right, but no gradient reaches the inputs: the scores were taken out of torch, as "
     "item, tolist, numpy and detach do.",
     cut=True,
 )
+
+
+@additive_scores.mistake
+def dot_product(queries, keys, w_q, w_k, v):
+    """These are dot products of the projections. Add the projections, take tanh, then the dot product with v."""
+    return (queries @ w_q) @ (keys @ w_k).mT
 
 
 @additive_scores.right

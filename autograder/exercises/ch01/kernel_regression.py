@@ -63,24 +63,24 @@ def wide(draw):
 
 
 def close_together(draw):
-    """Keys within half a bandwidth, so that far away each still has a share; and their place, not near 0."""
+    """Keys so close together that each has a share far away too; and their place, which is not 0."""
     N, S = draw.sizes("N S")
     h = between(draw, 0.5, 2.0)
     place = 40 * h
-    inputs = points(draw, N, S, bandwidth=h, width=h / 2)
+    inputs = points(draw, N, S, bandwidth=h, width=h / 20)
     return inputs | {name: place + inputs[name] for name in ("x_query", "x_keys")}, place
 
 
 @kernel_regression.case("far from every key")
-def all_equally_far(draw):  # every kernel is 0 in float32
+def all_equally_far(draw):  # every kernel rounds to 0, in float64 too
     inputs, place = close_together(draw)
-    return inputs | {"x_query": place + inputs["bandwidth"] * (18.0 + draw.uniform(len(inputs["x_query"])) / 2)}
+    return inputs | {"x_query": place + inputs["bandwidth"] * (40.0 + draw.uniform(len(inputs["x_query"])) / 4)}
 
 
 @kernel_regression.case("far from every key")
 def some_near_and_some_far(draw):  # one maximum for all leaves the far ones without a sum
     inputs, place = close_together(draw)
-    far = place - inputs["bandwidth"] * (18.0 + draw.uniform(len(inputs["x_query"])) / 2)
+    far = place - inputs["bandwidth"] * (40.0 + draw.uniform(len(inputs["x_query"])) / 4)
     inputs["x_query"][::2] = far[::2]
     return inputs
 
@@ -119,23 +119,21 @@ def regress(
 
 
 slip = kernel_regression.slips(regress)
-slip("wrong_sign", "The nearest key weighs least: the sign of the squared distance is missing.", sign=1)
-slip("not_squared", "The distance is not squared.", exponent="|d|/2h²")
-slip("no_two", "The 2 is missing: the squared distance is divided by 2 bandwidth².", exponent="d²/h²")
-slip(
-    "two_squared", "The 2 is squared too: the squared distance is divided by 2 bandwidth², not by 4.", exponent="d²/4h²"
-)
+slip("wrong_sign", "The nearest key has the least weight: the minus before the squared distance is missing.", sign=1)
+slip("not_squared", "The distance is not squared in the exponent.", exponent="|d|/2h²")
+slip("no_two", "The 2 is missing: divide the squared distance by 2 bandwidth².", exponent="d²/h²")
+slip("two_squared", "The squared distance is divided by 4 bandwidth². Divide it by 2 bandwidth².", exponent="d²/4h²")
 slip(
     "bandwidth_not_squared",
-    "The bandwidth is not squared: a distance counts in bandwidths, then is squared.",
+    "The squared distance is divided by 2 bandwidth. The bandwidth is squared too.",
     exponent="d²/2h",
 )
 slip(
     "times_bandwidth",
-    "Distances are multiplied by the bandwidth. Divide: a wide one reaches further.",
+    "The distances are multiplied by the bandwidth. Divide them by it: a wide one reaches further.",
     exponent="d²h²/2",
 )
-slip("bandwidth_ignored", "The bandwidth is not used. Distances are divided by it.", exponent="d²/2")
+slip("bandwidth_ignored", "The bandwidth is not used. Divide the distances by it.", exponent="d²/2")
 slip("over_queries", "You normalise over the queries. One query's weights over the keys sum to 1.", over="queries")
 slip("not_normalised", "The kernels are not divided by their sum over the keys.", over="nothing")
 slip("divided_by_s", "You divide by the number of keys. Divide by the sum of the kernels over the keys.", over="S")
@@ -154,13 +152,11 @@ slip(
 )
 slip(
     "one_maximum_for_all",
-    "One maximum is taken off everywhere. A query further away than others still gets 0/0: take off each query's own.",
+    "One largest exponent is taken off for all queries. One further away still gets 0/0: take off each query's own.",
     off="of all",
 )
 slip("x_mixed", "The weights mix the keys' x. They are to mix their y.", mix="x")
-slip(
-    "weights_returned", "You return the weights. The prediction is the mixture that they make of y.", returns="weights"
-)
+slip("weights_returned", "You return the weights. Return the mixture that they make of y.", returns="weights")
 
 
 @kernel_regression.mistake

@@ -89,7 +89,8 @@ def look_up(
     e = (scores - scores.max() if stable else scores).exp() if exponentials else scores
     weights = (e / e.sum() if divide else e) / (temperature if cool else 1)
     weights = weights if cut == "nowhere" else weights.detach()
-    output = weights @ (values if mix == "values" else keys) / (len(keys) if mean else 1)
+    output = {"values": weights @ values, "keys": weights @ keys, "one value": values[weights.argmax()]}[mix]
+    output = output / len(keys) if mean else output
     output = output.detach() if cut == "everywhere" else output
     return {"both": (output, weights), "swapped": (weights, output), "weights": weights, "output": output}[returns]
 
@@ -97,7 +98,7 @@ def look_up(
 slip = soft_lookup.slips(look_up)
 slip(
     "times_temperature",
-    "The scores are multiplied by the temperature. Divide: a low one sharpens the weights.",
+    "The scores are multiplied by the temperature. Divide them by it: a low one sharpens the weights.",
     heat="multiplied",
 )
 slip("temperature_ignored", "The temperature is not used. Divide the scores by it.", heat="not at all")
@@ -107,7 +108,9 @@ slip(
     heat="not at all",
     cool=True,
 )
-slip("cosine", "The scores are cosines: lengths are divided out. The plain dot product is asked.", score="cosine")
+slip(
+    "cosine", "The scores are cosines, without the lengths of query and keys. The dot product is asked.", score="cosine"
+)
 slip(
     "divided_by_root_d",
     "The scores are divided by √D too. Here the temperature alone divides them.",
@@ -116,14 +119,19 @@ slip(
 slip("not_normalised", "The exponentials are not divided by their sum: the weights do not sum to 1.", divide=False)
 slip(
     "scores_over_their_sum",
-    "The scores themselves are divided by their sum. Take exponentials first: a weight is never negative.",
+    "The scores themselves are divided by their sum. Take e^s first: no weight is negative.",
     exponentials=False,
 )
-slip("no_maximum", "exp overflows for large scores. Take the largest score off first, as softmax does.", stable=False)
+slip("no_maximum", "e^s overflows for large scores. Take the largest score off first: it cancels.", stable=False)
 slip("keys_mixed", "The weights mix the keys. They are to mix the values.", mix="keys")
 slip(
+    "mixture_of_one",
+    "The weights are soft, but the output is the value with the largest alone. Mix all values.",
+    mix="one value",
+)
+slip(
     "mean_of_products",
-    "The products of weights and values are averaged. Add them up: the weights sum to 1 already.",
+    "The output is divided by the number of keys. The weights sum to 1 already: add the weighted values up.",
     mean=True,
 )
 slip(
@@ -135,21 +143,21 @@ slip("only_the_mixture", "Only the mixture is returned. Return the weights too, 
 slip("exchanged", "The weights are returned first. The mixture comes first, then the weights.", returns="swapped")
 slip(
     "weights_out_of_torch",
-    "The values are right, but gradients reach only the values: the weights were taken out of "
-    "torch on the way, as item, tolist, numpy and detach do.",
+    "The numbers are right, but the gradient reaches the values alone, not query and keys: the weights were taken "
+    "out of torch, as item, tolist, numpy and detach do.",
     cut="weights",
 )
 slip(
     "all_out_of_torch",
-    "The values are right, but no gradient reaches anything: the results were taken out of torch, "
-    "as item, tolist, numpy and detach do.",
+    "The numbers are right, but no gradient reaches the inputs: the results were taken out of torch, as item, tolist, "
+    "numpy and detach do.",
     cut="everywhere",
 )
 
 
 @soft_lookup.mistake
 def hard(query, keys, values, temperature=1.0):
-    """You return the value of the best key alone. Every value takes part, by its key's weight."""
+    """The best key has weight 1 and all others 0. Every key has a share: softmax in place of the maximum."""
     best = (keys @ query).argmax()
     return values[best], F.one_hot(best, len(keys)).to(values.dtype)
 

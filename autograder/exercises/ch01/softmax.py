@@ -97,7 +97,7 @@ slip = softmax.slips(normalise)
 slip("not_normalised", "The exponentials are not divided by their sum: the weights do not sum to 1.", divide=False)
 slip(
     "scores_over_their_sum",
-    "The scores themselves are divided by their sum. Take exponentials first: a weight is never negative.",
+    "The scores themselves are divided by their sum. Take e^s first: no weight is negative.",
     exponentials=False,
 )
 slip(
@@ -105,20 +105,20 @@ slip(
     "You always normalise along the last axis. Normalise along the axis that dim names.",
     over="last axis",
 )
-slip("over_everything", "All weights together sum to 1. Along dim each row has a sum of its own.", over="everything")
+slip("over_everything", "All weights together sum to 1. Those of each row along dim are to.", over="everything")
 slip(
     "no_maximum",
-    "exp overflows for large scores. Take the largest score along dim off first: it cancels.",
+    "e^s overflows for large scores, and rounds to 0 for low ones. Take the largest along dim off first: it cancels.",
     off="nothing",
 )
 slip(
     "one_maximum_for_all",
-    "One maximum is taken off everywhere. A row far below it loses all its exponentials to 0: take off each row's own.",
+    "The largest of all scores is taken off. In a row far below it every e^s rounds to 0: take off each row's own.",
     off="maximum of all",
 )
 slip(
     "mean_taken_off",
-    "The mean is taken off, and exp still overflows where a score lies far above it. Take off the largest.",
+    "The mean score is taken off, and e^s still overflows for one far above it. Take off the largest.",
     off="mean",
 )
 slip(

@@ -64,16 +64,24 @@ def jacobian(weights, *, diagonal="w", product="w wᵀ", sign=-1, of="weights", 
 
 
 slip = softmax_jacobian.slips(jacobian)
-slip("outer_product_missing", "w wᵀ is missing: raising one score also lowers the weights of all others.", product="0")
+slip("outer_product_missing", "w wᵀ is missing: raising one score also lowers all other weights.", product="0")
 slip(
     "only_the_diagonal",
-    "Only the diagonal w (1 − w) is there. Beside it belongs −w_i w_j: each weight depends on every score.",
+    "Only the diagonal w_i (1 − w_i) is there. Each weight depends on every score: off the diagonal is −w_i w_j.",
     product="diag(w²)",
 )
-slip("diagonal_missing", "diag(w) is missing: raising a score raises its own weight, by w_i (1 − w_i).", diagonal="0")
-slip("added", "w wᵀ is added. Take it off: raising one score lowers the weights of all others.", sign=1)
-slip("turned_round", "The sign is turned round: raising a score raises its own weight, and lowers the others.", turn=-1)
-slip("identity", "The identity stands in place of diag(w). Entry i of the diagonal is w_i (1 − w_i).", diagonal="1")
+slip(
+    "diagonal_missing",
+    "diag(w) is missing: on the diagonal is w_i (1 − w_i), for raising a score raises its own weight.",
+    diagonal="0",
+)
+slip("added", "w wᵀ is added. Take it off: raising one score lowers all other weights.", sign=1)
+slip(
+    "turned_round", "Every sign is turned round: raising a score raises its own weight, and lowers the others.", turn=-1
+)
+slip(
+    "identity", "On the diagonal is 1 − w_i². It is w_i (1 − w_i): diag(w), not the identity, less w wᵀ.", diagonal="1"
+)
 slip(
     "rows_all_like_the_diagonal",
     "Every entry is w_i (1 − w_j). That is so for i = j only; beside the diagonal it is −w_i w_j.",
@@ -84,14 +92,18 @@ slip(
     "Every entry is w_j (1 − w_i). That is so for i = j only; beside the diagonal it is −w_i w_j.",
     diagonal="w in every row",
 )
-slip("inner_product", "One number, w · w, is taken off everywhere. Take off w_i w_j, a matrix.", product="w · w")
-slip("squares", "w_j² is taken off all along a column. Take off w_i w_j, a matrix.", product="w²")
+slip(
+    "inner_product",
+    "One number, the inner product w · w, is taken off everywhere. Take off w_i w_j, the outer product.",
+    product="w · w",
+)
+slip("squares", "w_j² is taken off in every row. Take off w_i w_j, the outer product.", product="w²")
 slip("softmax_once_more", "softmax is applied to the weights. They are its result already.", of="softmax of weights")
 
 
 @softmax_jacobian.mistake
 def a_vector(weights):
-    """You return the vector w (1 − w). That is the diagonal; each weight also depends on all the other scores."""
+    """You return the vector w_i (1 − w_i). That is the diagonal of a matrix: each weight depends on every score."""
     return weights * (1 - weights)
 
 
