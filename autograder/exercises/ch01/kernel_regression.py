@@ -91,23 +91,16 @@ def ten_thousand_away(draw):  # of keys well apart: the nearest has it all
     return points(draw, N, S) | {"x_query": 1e4 * draw.signs(N), "x_keys": draw.permutation(S) + 0.2 * draw.uniform(S)}
 
 
-EXPONENTS = {
-    "d²/2h²": lambda d, h: d**2 / (2 * h**2),
-    "|d|/2h²": lambda d, h: d.abs() / (2 * h**2),
-    "d²/h²": lambda d, h: d**2 / h**2,
-    "d²/4h²": lambda d, h: (d / (2 * h)) ** 2,
-    "d²/2h": lambda d, h: d**2 / (2 * h),
-    "d²h²/2": lambda d, h: (d * h) ** 2 / 2,
-    "d²/2": lambda d, h: d**2 / 2,
-}
+POWERS = {"d²": torch.square, "|d|": torch.abs, "d": torch.clone}
+WIDTHS = {"h²": lambda h: h**2, "h": lambda h: h, "1/h²": lambda h: h**-2, "1": lambda h: 1.0}
 
 
 def regress(
-    x_query, x_keys, y_keys, bandwidth, *, exponent="d²/2h²", sign=-1, off="of each query", empty=None, over="keys",
-    mix="y", returns="mixture",
+    x_query, x_keys, y_keys, bandwidth, *, power="d²", width="h²", divisor=2, sign=-1, off="of each query", empty=None,
+    over="keys", mix="y", returns="mixture",
 ):  # fmt: skip
     """One implementation with a knob for each slip."""
-    exponents = sign * EXPONENTS[exponent](x_query[:, None] - x_keys, bandwidth)
+    exponents = sign * POWERS[power](x_query[:, None] - x_keys) / (divisor * WIDTHS[width](bandwidth))
     axis = 0 if over == "queries" else 1
     if over in ("keys", "queries"):
         exponents = exponents - {"of each query": exponents.amax(axis, True), "of all": exponents.max(), "0": 0}[off]
@@ -120,20 +113,25 @@ def regress(
 
 slip = kernel_regression.slips(regress)
 slip("wrong_sign", "The nearest key has the least weight: the minus before the squared distance is missing.", sign=1)
-slip("not_squared", "The distance is not squared in the exponent.", exponent="|d|/2h²")
-slip("no_two", "The 2 is missing: divide the squared distance by 2 bandwidth².", exponent="d²/h²")
-slip("two_squared", "The squared distance is divided by 4 bandwidth². Divide it by 2 bandwidth².", exponent="d²/4h²")
+slip("not_squared", "The distance |x − x_j| is not squared.", power="|d|")
+slip(
+    "no_square",
+    "The difference x − x_j is not squared, so that the keys on one side have the most weight, near or not.",
+    power="d",
+)
+slip("no_two", "The 2 is missing: divide the squared distance by 2 bandwidth².", divisor=1)
+slip("two_squared", "The squared distance is divided by 4 bandwidth². Divide it by 2 bandwidth².", divisor=4)
 slip(
     "bandwidth_not_squared",
     "The squared distance is divided by 2 bandwidth. The bandwidth is squared too.",
-    exponent="d²/2h",
+    width="h",
 )
 slip(
     "times_bandwidth",
     "The distances are multiplied by the bandwidth. Divide them by it: a wide one reaches further.",
-    exponent="d²h²/2",
+    width="1/h²",
 )
-slip("bandwidth_ignored", "The bandwidth is not used. Divide the distances by it.", exponent="d²/2")
+slip("bandwidth_ignored", "The bandwidth is not used. Divide the distances by it.", width="1")
 slip("over_queries", "You normalise over the queries. One query's weights over the keys sum to 1.", over="queries")
 slip("not_normalised", "The kernels are not divided by their sum over the keys.", over="nothing")
 slip("divided_by_s", "You divide by the number of keys. Divide by the sum of the kernels over the keys.", over="S")
