@@ -23,6 +23,62 @@ def qkv(B, H, N, S, D, Dv):
     return draw.normal(B, H, N, D), draw.normal(B, H, S, D), draw.normal(B, H, S, Dv), draw.mask(B, H, N, S)
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2, -1, -3])
+def test_softmax_is_pytorchs(dim):
+    scores = Draw("softmax").normal(3, 5, 4) + torch.tensor([1e4, -1e4, 0.0])[:, None, None]
+    reference = get("ch01/softmax").reference
+    close(reference(scores, dim), scores.softmax(dim))
+    close(reference(scores[0, 0], 0), scores[0, 0].softmax(0))
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.01, 30.0])
+def test_the_soft_lookup_is_pytorchs_attention_with_one_query(temperature):
+    draw = Draw("lookup")
+    query, keys, values = draw.normal(5), draw.normal(7, 5), draw.normal(7, 3)
+    output, weights = get("ch01/soft_lookup").reference(query, keys, values, temperature)
+    close(output, F.scaled_dot_product_attention(query[None], keys, values, scale=1 / temperature)[0])
+    close(weights, torch.einsum("d,sd->s", query, keys).div(temperature).softmax(0))
+
+
+def test_a_lookup_without_a_temperature_has_temperature_1():
+    inputs = Draw("query").normal(5), Draw("keys").normal(7, 5), Draw("values").normal(7, 3)
+    reference = get("ch01/soft_lookup").reference
+    close(reference(*inputs), reference(*inputs, 1.0))
+
+
+def test_the_jacobian_is_autograds():
+    scores = Draw("jacobian").normal(7)
+    scores[2] = -torch.inf  # a weight of exactly 0
+    theirs = torch.autograd.functional.jacobian(lambda s: s.softmax(0), scores)
+    close(get("ch01/softmax_jacobian").reference(scores.softmax(0)), theirs)
+
+
+def test_kernel_regression_is_brute_force_in_plain_floats():
+    draw = Draw("regression")
+    x_query, x_keys, y_keys, h = draw.normal(4), draw.normal(6), draw.normal(6), 0.4
+    ours = get("ch01/kernel_regression").reference(x_query, x_keys, y_keys, h)
+    for x, y in zip(x_query.tolist(), ours.tolist(), strict=True):
+        kernel = [math.exp(-((x - key) ** 2) / (2 * h**2)) for key in x_keys.tolist()]
+        mixed = sum(k * value for k, value in zip(kernel, y_keys.tolist(), strict=True)) / sum(kernel)
+        np.testing.assert_allclose(y, mixed, rtol=1e-12)
+
+
+def test_kernel_regression_far_away_is_the_nearest_keys_y():
+    x_keys, y_keys = torch.arange(5.0).double(), Draw("far").normal(5)
+    far = torch.tensor([-1e4, 1e4]).double()
+    close(get("ch01/kernel_regression").reference(far, x_keys, y_keys, 0.7), y_keys[[0, 4]])
+
+
+@pytest.mark.parametrize("N, S, E, D", [(3, 5, 4, 6), (1, 2, 3, 1), (4, 4, 2, 2)])
+def test_additive_scores_are_linear_layers_over_every_pair(N, S, E, D):
+    draw = Draw("additive", N, S, E, D)
+    queries, keys, w_q, w_k, v = (draw.normal(*size) for size in ((N, E), (S, E), (E, D), (E, D), (D,)))
+    pair, score = torch.nn.Linear(2 * E, D, bias=False).double(), torch.nn.Linear(D, 1, bias=False).double()
+    pair.weight.data, score.weight.data = torch.cat([w_q, w_k]).mT.contiguous(), v[None]
+    sides = torch.cat([queries[:, None].expand(N, S, E), keys.expand(N, S, E)], -1)
+    close(get("ch01/additive_scores").reference(queries, keys, w_q, w_k, v), score(pair(sides).tanh())[..., 0])
+
+
 @pytest.mark.parametrize("sizes", SIZES)
 def test_attention_is_pytorchs(sizes):
     q, k, v, mask = qkv(*sizes)

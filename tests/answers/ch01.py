@@ -634,7 +634,7 @@ def one_hot_first(query, keys, values, temperature=1.0):
     return F.one_hot(best, len(keys)).float(), values[best]
 
 
-@pair(LOOKUP, "hard", "only_the_mixture", also=("mixture_of_one",))
+@pair(LOOKUP, "hard", "only_the_mixture")
 def only_the_best_value(query, keys, values, temperature=1.0):
     return values[torch.argmax(keys @ query)]
 

@@ -182,8 +182,3 @@ def attention_without_the_querys_square(x_query, x_keys, y_keys, bandwidth):
     middle = x_keys.mean()
     q, k = ((x - middle) / bandwidth for x in (x_query, x_keys))
     return (torch.outer(q, k) - k**2 / 2).softmax(-1) @ y_keys
-
-
-@kernel_regression.fit
-def with_constant(c, x_query, x_keys, y_keys, bandwidth):
-    return (-float(c) * ((x_query[:, None] - x_keys) / bandwidth) ** 2).softmax(-1) @ y_keys

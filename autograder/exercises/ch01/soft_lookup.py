@@ -83,15 +83,18 @@ HEATED = {"divided": lambda s, t: s / t, "multiplied": lambda s, t: s * t, "not 
 
 def look_up(
     query, keys, values, temperature=1.0, *, score="dot product", heat="divided", cool=False, stable=True,
-    exponentials=True, divide=True, mix="values", mean=False, cut="nowhere", returns="both",
+    share="exponential", divide=True, mix="values", mean=False, cut="nowhere", returns="both",
 ):  # fmt: skip
     """One implementation with a knob for each slip."""
     scores = HEATED[heat](SCORES[score](query, keys), temperature)
-    e = (scores - scores.max() if stable else scores).exp() if exponentials else scores
-    weights = (e / e.sum() if divide else e) / (temperature if cool else 1)
+    parts = {
+        "exponential": lambda: (scores - scores.max() if stable else scores).exp(),
+        "score": lambda: scores,
+        "all or nothing": lambda: (scores == scores.max()).to(scores.dtype),
+    }[share]()
+    weights = (parts / parts.sum() if divide else parts) / (temperature if cool else 1)
     weights = weights if cut == "nowhere" else weights.detach()
-    output = {"values": weights @ values, "keys": weights @ keys, "one value": values[weights.argmax()]}[mix]
-    output = output / len(keys) if mean else output
+    output = weights @ (values if mix == "values" else keys) / (len(keys) if mean else 1)
     output = output.detach() if cut == "everywhere" else output
     return {"both": (output, weights), "swapped": (weights, output), "weights": weights, "output": output}[returns]
 
@@ -121,15 +124,15 @@ slip("not_normalised", "The exponentials are not divided by their sum: the weigh
 slip(
     "scores_over_their_sum",
     "The scores themselves are divided by their sum. Take e^s first: no weight is negative.",
-    exponentials=False,
+    share="score",
+)
+slip(
+    "hard",
+    "The best key has weight 1 and all others 0. Every key has a share: take softmax in place of the maximum.",
+    share="all or nothing",
 )
 slip("no_maximum", "e^s overflows for large scores. Take the largest score off first: it cancels.", stable=False)
 slip("keys_mixed", "The weights mix the keys. They are to mix the values.", mix="keys")
-slip(
-    "mixture_of_one",
-    "The output is the value of the largest weight alone. Mix all values, each by its weight.",
-    mix="one value",
-)
 slip(
     "mean_of_products",
     "The output is divided by the number of keys. The weights sum to 1 already: add the weighted values up.",
@@ -157,10 +160,10 @@ slip(
 
 
 @soft_lookup.mistake
-def hard(query, keys, values, temperature=1.0):
-    """The best key has weight 1 and all others 0. Every key has a share: softmax in place of the maximum."""
-    best = (keys @ query).argmax()
-    return values[best], F.one_hot(best, len(keys)).to(values.dtype)
+def mixture_of_one(query, keys, values, temperature=1.0):
+    """The weights are soft, but the output is the value of the largest alone. Mix all values, each by its weight."""
+    _, weights = look_up(query, keys, values, temperature)
+    return values[weights.argmax()], weights
 
 
 @soft_lookup.right

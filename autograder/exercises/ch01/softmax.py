@@ -51,6 +51,17 @@ def the_first(draw):
     return {"scores": draw.normal(*draw.sizes("N D Dv")), "dim": 0}
 
 
+@softmax.case("any axis")
+def cube(draw):  # what has lost an axis fits here too
+    (N,) = draw.sizes("N")
+    return {"scores": draw.normal(N, N, N), "dim": 1}
+
+
+@softmax.case("stability")
+def all_at_ten_thousand(draw):
+    return {"scores": draw.choice((1e4, -1e4)) + draw.normal(*draw.sizes("N S"), scale=2.0), "dim": -1}
+
+
 @softmax.case("stability")
 def rows_at_ten_thousand_of_either_sign(draw):  # one maximum for all leaves the lower rows without a sum
     N, S = draw.sizes("N S")
