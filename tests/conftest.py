@@ -10,8 +10,10 @@ import os
 from functools import cache
 
 import pytest
+from building import build
+from filelock import FileLock
 
-from autograder import doctor
+from autograder import cohort, doctor
 from autograder.box import Box
 
 LONG = ("test_attacks.py", "test_selftest.py", "test_demo.py")
@@ -43,6 +45,25 @@ def chromium() -> str:
 def bubblewrap():
     """Sandboxes can be made."""
     require(doctor.bubblewrap)
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory, worker_id):
+    """The folder of the book's pages, built once for all the processes of a run.
+
+    Slow (30 s on two cores): Sphinx starts, and every cell of every page is run.
+    """
+    ours = tmp_path_factory.getbasetemp()
+    out = (ours if worker_id == "master" else ours.parent) / "book"
+    log, pages = out / "log", out / "_build/html/book"
+    with FileLock(f"{out}.lock"):
+        if not log.exists():
+            out.mkdir()
+            done = build(cohort.ROOT, out)
+            log.write_text(f"{done.returncode}\n{done.stdout}", "utf8")
+    said = log.read_text("utf8")
+    assert said.startswith("0\n"), said
+    return pages
 
 
 @pytest.fixture(scope="session")

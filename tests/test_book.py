@@ -3,12 +3,11 @@
 import ast
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from building import build
 
 from autograder import exercises
 
@@ -21,22 +20,6 @@ jupytext: {text_representation: {extension: .md, format_name: myst}}
 kernelspec: {name: python3}
 ---
 """
-
-
-def build(source, out):
-    """Build the book in `source` into `out`, as strictly as the course does; return the finished process."""
-    tool = Path(sys.executable).with_name("jupyter-book")
-    command = [tool, "build", source, "--path-output", out, "-W", "-n", "--keep-going"]
-    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-
-@pytest.fixture(scope="session")
-def book(tmp_path_factory):
-    """The folder of the built book. Slow (20 s on two cores): Sphinx starts, and every cell of every page is run."""
-    out = tmp_path_factory.mktemp("book")
-    done = build(ROOT, out)
-    assert done.returncode == 0, done.stdout
-    return out / "_build/html/book"
 
 
 @pytest.fixture(scope="session")
