@@ -86,7 +86,12 @@ slip(
 )
 slip("keys_by_w_q", "The keys are projected by w_q. They have a matrix of their own, w_k.", of_k="q")
 slip("queries_by_w_k", "The queries are projected by w_k. They have a matrix of their own, w_q.", of_q="k")
-slip("matrices_exchanged", "The queries are projected by w_k, and the keys by w_q.", of_q="k", of_k="q")
+slip(
+    "matrices_exchanged",
+    "The queries are projected by w_k, and the keys by w_q. It is the other way round.",
+    of_q="k",
+    of_k="q",
+)
 slip("transposed", "The matrices are transposed. Here w_q is (E, D): a query's row times w_q.", transpose=True)
 slip(
     "v_missing",

@@ -29,11 +29,11 @@ kernel_regression.simpler("the bandwidth is 1", bandwidth=lambda h: 1.0)
 kernel_regression.simpler("all y are equal", y_keys=torch.ones_like)
 
 
-def points(draw, N, S, bandwidth=1.0, width=4.0, mean=1.0):
+def strewn(draw, N, S, bandwidth=1.0, width=4.0):
     """Keys strewn over a stretch, and queries within reach of one."""
     x_keys = width * draw.uniform(S)
     x_query = x_keys[draw.integers(0, S, N)] + 0.7 * bandwidth * draw.normal(N)
-    return {"x_query": x_query, "x_keys": x_keys, "y_keys": draw.normal(S, mean=mean), "bandwidth": bandwidth}
+    return {"x_query": x_query, "x_keys": x_keys, "y_keys": draw.normal(S, mean=1.0), "bandwidth": bandwidth}
 
 
 def between(draw, low, high):
@@ -43,23 +43,23 @@ def between(draw, low, high):
 @kernel_regression.case("values")
 def more_keys_than_queries(draw):
     N, S = sorted(draw.sizes("N S"))
-    return points(draw, N, S)
+    return strewn(draw, N, S)
 
 
 @kernel_regression.case("values")
 def square(draw):  # normalising the wrong way does not show by its shape
     (N,) = draw.sizes("N")
-    return points(draw, N, N)
+    return strewn(draw, N, N)
 
 
 @kernel_regression.case("bandwidth")
 def narrow(draw):
-    return points(draw, *draw.sizes("N S"), bandwidth=between(draw, 0.3, 0.6), width=2.0)
+    return strewn(draw, *draw.sizes("N S"), bandwidth=between(draw, 0.3, 0.6), width=2.0)
 
 
 @kernel_regression.case("bandwidth")
 def wide(draw):
-    return points(draw, *draw.sizes("N S"), bandwidth=between(draw, 2.0, 4.0), width=8.0)
+    return strewn(draw, *draw.sizes("N S"), bandwidth=between(draw, 2.0, 4.0), width=8.0)
 
 
 def close_together(draw):
@@ -67,7 +67,7 @@ def close_together(draw):
     N, S = draw.sizes("N S")
     h = between(draw, 0.5, 2.0)
     place = 40 * h
-    inputs = points(draw, N, S, bandwidth=h, width=h / 20)
+    inputs = strewn(draw, N, S, bandwidth=h, width=h / 20)
     return inputs | {name: place + inputs[name] for name in ("x_query", "x_keys")}, place
 
 
@@ -88,7 +88,7 @@ def some_near_and_some_far(draw):  # one maximum for all leaves the far ones wit
 @kernel_regression.case("far from every key")
 def ten_thousand_away(draw):  # of keys well apart: the nearest has it all
     N, S = draw.sizes("N S")
-    return points(draw, N, S) | {"x_query": 1e4 * draw.signs(N), "x_keys": draw.permutation(S) + 0.2 * draw.uniform(S)}
+    return strewn(draw, N, S) | {"x_query": 1e4 * draw.signs(N), "x_keys": draw.permutation(S) + 0.2 * draw.uniform(S)}
 
 
 POWERS = {"d²": torch.square, "|d|": torch.abs, "d": torch.clone}
@@ -150,7 +150,7 @@ slip(
 )
 slip(
     "one_maximum_for_all",
-    "One largest exponent is taken off for all queries. One further away still gets 0/0: take off each query's own.",
+    "One largest exponent is taken off for all queries. Those further away still get 0/0: take off each query's own.",
     off="of all",
 )
 slip("x_mixed", "The weights mix the keys' x. They are to mix their y.", mix="x")

@@ -117,7 +117,9 @@ slip(
     "You always normalise along the last axis. Normalise along the axis that dim names.",
     over="last axis",
 )
-slip("over_everything", "All weights together sum to 1. Those of each row along dim are to.", over="everything")
+slip(
+    "over_everything", "All weights together sum to 1. Those of each row along dim are to sum to 1.", over="everything"
+)
 slip(
     "no_maximum",
     "e^s overflows for large scores, and rounds to 0 for low ones. Take the largest along dim off first: it cancels.",

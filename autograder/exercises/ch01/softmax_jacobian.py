@@ -35,7 +35,7 @@ def one_nearly_alone(draw):
 
 
 @softmax_jacobian.case("values")
-def some_exactly_zero(draw):  # softmax has saturated: no logarithm, and nothing to divide by
+def some_exactly_zero(draw):  # softmax has saturated: there is nothing to divide by
     scores = draw.normal(*draw.sizes("S"))
     scores[draw.permutation(len(scores))[:2]] = -torch.inf
     return {"weights": scores.softmax(0)}
