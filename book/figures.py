@@ -5,7 +5,8 @@
 `Frames(draw, options, label, start)`    a slider and a play button over one drawing per option
 `canvas`, `matrix`, `box`, `arrow`       the parts of a diagram
 
-A drawing is made once, in `INK` on no ground; `INK` becomes `currentColor`, so light and dark need no second drawing.
+A drawing is made once, in `INK` on no ground; `INK` becomes the page's text colour and `PAGE` that of its ground, so
+light and dark need no second drawing.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from IPython.display import HTML
 from matplotlib.patches import Rectangle
 from myst_nb import glue
 
-INK = "#000000"
+INK, PAGE = "#000000", "#ffffff"
 # One colour for each thing, in every chapter: at least 3.6:1 against the light and the dark page,
 # and told apart by colour-blind readers.
 QUERY, KEY, VALUE, WEIGHT, MASK = "#1F83C4", "#D55E00", "#00916A", "#B4609A", "#7F7F7F"
@@ -49,7 +50,7 @@ def svg(fig, alt):
     text = text[text.index("<svg") :]
     # The fill on the root is for what matplotlib leaves without one, since black is the default.
     text = text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(alt)}" fill="currentColor" ', 1)
-    text = text.replace(INK, "currentColor")
+    text = text.replace(INK, "currentColor").replace(PAGE, "var(--pst-color-background, white)")
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     return re.sub(r">\s+<", "><", text).replace("\n", " ")
 

@@ -1,0 +1,56 @@
+"""The last touches to the built pages.
+
+`repair` mends what axe-core finds in the theme's own HTML; each line names the rule it answers.
+`annotate` gives a link to a term or a paper what it says there, for `_static/notes.js` to show.
+"""
+
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+from bs4 import BeautifulSoup
+
+
+def finish(app, failed):
+    if failed or app.builder.format != "html":
+        return
+    root = Path(app.outdir)
+    pages = {path.relative_to(root).as_posix(): parsed(path) for path in root.rglob("*.html")}
+    notes = {f"{name}#{anchor}": said for name, page in pages.items() for anchor, said in explained(page)}
+    for name, page in pages.items():
+        repair(page)
+        annotate(page, dirname(name), notes)
+        (root / name).write_text(str(page), "utf8")
+
+
+def parsed(path):
+    return BeautifulSoup(path.read_text("utf8"), "html.parser")
+
+
+def repair(page):
+    for named in page.select(".search-button-field[aria-label], details > summary[aria-label]"):
+        del named["aria-label"]  # label-content-name-mismatch
+    for entry in page.select("[role=doc-biblioentry]"):  # aria-deprecated-role, aria-required-children
+        del entry["role"]
+        entry.parent.attrs.pop("role", None)
+    if sidebar := page.select_one("#pst-primary-sidebar"):  # region
+        sidebar["role"], sidebar["aria-label"] = "region", "Book"
+
+
+def explained(page):
+    """(anchor, text) of each term of the glossary and each entry of the bibliography."""
+    for term in page.select("dl.glossary > dt[id]"):
+        yield term["id"], term.find_next_sibling("dd").get_text(" ", strip=True)
+    for entry in page.select("div.citation[id]"):
+        yield entry["id"], entry.find("p").get_text().strip()
+
+
+def annotate(page, folder, notes):
+    for link in page.select("article a.internal[href*='#']"):
+        place = normpath(join(folder, link["href"]))
+        if place in notes:
+            link["data-note"] = notes[place]
+
+
+def setup(app):
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True}

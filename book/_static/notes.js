@@ -1,0 +1,39 @@
+"use strict";
+// A link to a term or a paper says what it means under the pointer and under the keyboard's focus (_ext/finish.py).
+document.addEventListener("DOMContentLoaded", () => {
+  const note = document.createElement("div");
+  let link = null, leaving = null;
+  Object.assign(note, { className: "note", id: "note", hidden: true });
+  note.setAttribute("role", "tooltip");
+  document.body.append(note);
+
+  function show(target) {
+    clearTimeout(leaving);
+    hide();
+    link = target;
+    link.setAttribute("aria-describedby", "note");
+    note.textContent = link.dataset.note;
+    note.hidden = false;
+    const at = link.getClientRects()[0];
+    const left = Math.min(at.left, document.documentElement.clientWidth - note.offsetWidth - 8);
+    const below = at.bottom + 4 + note.offsetHeight < innerHeight;
+    note.style.left = `${Math.max(8, left)}px`;
+    note.style.top = `${below ? at.bottom + 4 : at.top - note.offsetHeight - 4}px`;
+  }
+  function hide() {
+    link?.removeAttribute("aria-describedby");
+    note.hidden = true;
+  }
+  const leave = () => { leaving = setTimeout(hide, 200); }; // so that the pointer can reach the note
+
+  for (const target of document.querySelectorAll("a[data-note]")) {
+    target.addEventListener("mouseenter", () => show(target));
+    target.addEventListener("focus", () => show(target));
+    target.addEventListener("mouseleave", leave);
+    target.addEventListener("blur", hide);
+  }
+  note.addEventListener("mouseenter", () => clearTimeout(leaving));
+  note.addEventListener("mouseleave", leave);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  addEventListener("scroll", hide, { passive: true });
+});
