@@ -6,16 +6,16 @@ from figures import INK, KEY, MASK, QUERY, VALUE, WEIGHT, arrow, box, canvas, ma
 
 def embedding(words, vocabulary, table):
     """A sentence at the left; from each word an arrow to its row of the table."""
-    fig, ax = canvas(13.6, 7.4)
-    ax.text(0.3, 0.6, "tokens", weight="bold", va="center")
-    ax.text(3.4, 0.6, "index", weight="bold", va="center", ha="center")
+    fig, ax = canvas(13.6, 7.2)
+    ax.text(0.3, 1.15, "tokens", weight="bold", va="bottom")
+    ax.text(3.4, 1.15, "index", weight="bold", va="bottom", ha="center")
     top, rows = 1.4, {word: 1.4 + i for i, word in enumerate(vocabulary)}
     matrix(ax, table, VALUE, (9.2, top), "table  (V, E)", rows=vocabulary, form=None)
     for i, word in enumerate(words):
         y = top + 0.5 + 1.1 * i
         ax.text(0.3, y, word, va="center")
         ax.text(3.4, y, str(vocabulary.index(word)), va="center", ha="center")
-        arrow(ax, (4.0, y), (7.0, rows[word] + 0.5))
+        arrow(ax, (4.0, y), (7.5, rows[word] + 0.5))
     pairs = ", ".join(f"{word} to row {vocabulary.index(word)}" for word in words)
     return fig, f"An arrow leads from each token to its row of the table: {pairs}. The two tokens 'the' share a row."
 
@@ -52,18 +52,20 @@ def lookup(temperature, names, keys, values, query, weights, mixture):
 def retrieval(found, wanted):
     """Rows of weights over the articles: `found` maps a question to {temperature: weights}, `wanted` to its article."""
     cell, left = 0.41, 2.1
-    fig, ax = canvas(14.6, 4.9 * len(found) + 1.0)
+    fig, ax = canvas(14.6, 4.9 * len(found) + 0.3)
     for block, (question, rows) in enumerate(found.items()):
         top = 4.9 * block + 1.2
         ax.text(left, top - 0.3, question, va="bottom", weight="bold")
         for i, (temperature, weights) in enumerate(rows.items()):
-            matrix(ax, [weights.tolist()], WEIGHT, (left, top + i), form=None, largest=1, wide=cell)
+            for j, weight in enumerate(weights.tolist()):
+                corner, face = (left + cell * j, top + i), (WEIGHT, weight)
+                ax.add_patch(plt.Rectangle(corner, cell, 1, facecolor=face, edgecolor=WEIGHT, linewidth=0.5))
             ax.text(left - 0.2, top + i + 0.5, f"T = {temperature}", ha="right", va="center", size=10)
         corner = (left + cell * (wanted[question] - 1), top)
         ax.add_patch(plt.Rectangle(corner, cell, len(rows), fill=False, edgecolor=INK, linewidth=1.8, zorder=3))
+        ax.text(left - 0.2, top + 3.15, "article", ha="right", va="top", size=10)
         for number in (1, *range(5, 31, 5)):
             ax.text(left + cell * (number - 0.5), top + 3.15, str(number), ha="center", va="top", size=10)
-    ax.text(left, 4.9 * len(found) + 0.7, "article", va="center", size=10)
     said = "; ".join(
         f"{question} most on Article {weights.argmax() + 1}, with {weights.max():.2f}"
         for question, rows in found.items()
@@ -105,7 +107,7 @@ def smoothing(h, x, y, grid, truth, fit, at, weights):
     top.plot(grid, truth, color=MASK, linestyle=":", label="the truth")
     top.plot(x, y, "o", color=VALUE, markersize=4.5, label="values at their keys")
     top.plot(grid, fit, color=QUERY, label="average")
-    top.set(ylim=(-2.1, 2.3), yticks=[-2, 0, 2], ylabel="y")
+    top.set(ylim=(-2.4, 2.8), yticks=[-2, 0, 2], ylabel="y")
     fig.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=3, handlelength=1.5, columnspacing=1)
     low.vlines(x, 0, weights, color=WEIGHT)
     low.set(ylim=(0, 1), yticks=[0, 0.5, 1], ylabel="weight", xlabel="x", xlim=(0, 6.3))
@@ -124,11 +126,11 @@ def reach(distances, curves, shares, fits_at):
         ax.semilogy(distances, norms, color=KEY, linestyle=style, label=f"recurrence, g = {gain}")
     ax.semilogy(distances, shares, ".", color=WEIGHT, markersize=6, label="attention")
     ax.annotate(
-        "the key that fits", (fits_at, shares[fits_at - 1]), (fits_at - 8, 30), ha="center",
+        "the key that fits", (fits_at, shares[fits_at - 1]), (fits_at - 20, 5000), ha="center",
         arrowprops={"arrowstyle": "-|>", "color": INK},
     )  # fmt: skip
     ax.minorticks_off()
-    ax.set(xlabel="steps back", xlim=(0, 101), ylabel="size of the gradient", ylim=(1e-9, 1e3))
+    ax.set(xlabel="steps back", xlim=(0, 101), ylabel="size of the gradient", ylim=(1e-9, 5e4))
     ax.set(yticks=[1e-8, 1e-6, 1e-4, 1e-2, 1, 100], yticklabels=["10⁻⁸", "10⁻⁶", "10⁻⁴", "0.01", "1", "100"])
     fig.legend(loc="outside upper center", ncols=2, handlelength=2, columnspacing=1.2)
     ends = ", ".join(f"{norms[-1]:.1e} for g = {gain}" for gain, norms in curves.items())
@@ -141,7 +143,7 @@ def reach(distances, curves, shares, fits_at):
 
 def windows(stacks):
     """What one output reads through layers of windows three wide; `stacks` maps a title to its dilations."""
-    fig, ax = canvas(15.4, 11.6, cell=0.33)
+    fig, ax = canvas(15.4, 12.1, cell=0.33)
     for top, (title, dilations) in zip((1.3, 7.3), stacks.items(), strict=True):
         ax.text(0.2, top - 0.65, title, weight="bold", va="center")
         reached = {15}  # places are counted in halves of a cell, so the middle of 15 places is 15
@@ -171,7 +173,7 @@ def two_scores():
     box(ax, (1.6, 4.3), "key", KEY, width=2.4)
     for y, name in ((1.9, "× W_q"), (4.3, "× W_k")):
         arrow(ax, (2.8, y), (6.0, 3.1 + (y - 3.1) * 0.25))
-        ax.text(4.3, y + (0.5 if y > 3 else -0.05), name, ha="center", va="bottom" if y < 3 else "top")
+        ax.text(4.6, y + (0.2 if y > 3 else -0.1), name, ha="center", va="bottom" if y < 3 else "top")
     box(ax, (7.2, 3.1), "+,  tanh", width=2.4)
     arrow(ax, (8.4, 3.1), (11.0, 3.1))
     ax.text(9.6, 2.8, "· v", ha="center", va="bottom")

@@ -80,7 +80,7 @@ def shares_by_distance(steps, fits_at, width=64):
     return (keys @ query / width**0.5).softmax(dim=-1)
 
 
-# A grammar of 57,600 English sentences, and their French. A colour follows its noun in French, a size stays in front,
+# A grammar of English sentences, and their French. A colour follows its noun in French, a size stays in front,
 # and *the* and the adjectives take the noun's gender: to write *la*, a model must look at a noun further on.
 NOUNS = {"cat": "chat m", "dog": "chien m", "bird": "oiseau m", "boy": "garçon m"}
 NOUNS |= {"house": "maison f", "car": "voiture f", "girl": "fille f", "table": "table f"}
@@ -118,6 +118,11 @@ def sentence(rng):
     start = len(en_1) + 1
     places = [*at_1, len(en_1), *(start + place for place in at_2)]
     return [*en_1, verb, *en_2], [*fr_1, VERBS[verb], *fr_2], places
+
+
+def sentences():
+    """How many English sentences the grammar has."""
+    return (len(NOUNS) * (len(SIZES) + 1) * (len(COLOURS) + 1)) ** 2 * len(VERBS)
 
 
 ENGLISH = ["", "the", *NOUNS, *SIZES, *COLOURS, *VERBS]
@@ -180,7 +185,8 @@ def train_translator(steps, batch=32, seed=0):
 @torch.no_grad()
 def examine(model, seen, count):
     """On sentences not seen in training, as shares: words right; words other than articles whose largest weight is on
-    the word that they render; articles whose largest weight is on *the*; and on the noun whose gender they take."""
+    the word that they render; articles whose largest weight is on *the*; on a word after it, up to the noun whose
+    gender they take; and on that noun."""
     rng, fresh = random.Random(1), []
     while len(fresh) < count:
         candidate = sentence(rng)
@@ -190,17 +196,18 @@ def examine(model, seen, count):
     target = padded(french, FRENCH)
     said, weights = model(padded(english, ENGLISH), target)
     said, looked = said.argmax(dim=-1), weights.argmax(dim=-1)
-    right, aligned, on_the, on_noun = [], [], [], []
+    right, aligned, on_the, on_phrase, on_noun = [], [], [], [], []
     for b, (source, words, at) in enumerate(fresh):
         for i, word in enumerate(words):
             right.append(FRENCH[said[b, i]] == word)
             if word in ("le", "la"):
                 noun = next(j for j in range(at[i], len(source)) if source[j] in NOUNS)
                 on_the.append(looked[b, i].item() == at[i])
+                on_phrase.append(at[i] < looked[b, i].item() <= noun)
                 on_noun.append(looked[b, i].item() == noun)
             else:
                 aligned.append(looked[b, i].item() == at[i])
-    return [sum(group) / len(group) for group in (right, aligned, on_the, on_noun)]
+    return [sum(group) / len(group) for group in (right, aligned, on_the, on_phrase, on_noun)]
 
 
 @torch.no_grad()
