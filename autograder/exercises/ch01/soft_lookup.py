@@ -65,7 +65,7 @@ def scores_to_ten_thousand(draw):  # of either sign; yet most keys nearly tie
 
 @soft_lookup.case("stability")
 def nearly_frozen(draw):
-    return entries(draw) | {"temperature": between(draw, 0.0001, 0.0002)}
+    return entries(draw) | {"temperature": between(draw, 0.0005, 0.001)}
 
 
 @soft_lookup.case("gradient", gradient=("query", "keys", "values"))

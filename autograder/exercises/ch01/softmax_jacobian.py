@@ -28,6 +28,12 @@ def uneven(draw):
 
 
 @softmax_jacobian.case("values")
+def even(draw):
+    (S,) = draw.sizes("S")
+    return {"weights": torch.full((S,), 1 / S)}
+
+
+@softmax_jacobian.case("values")
 def one_nearly_alone(draw):
     scores = draw.normal(*draw.sizes("S"))
     scores[draw.integers(0, len(scores))] += 5.0
