@@ -18,6 +18,7 @@ from .judging import SECONDS, judge
 
 STARTS = 8  # workers that one submission may use up
 SHOWN = 8 << 20  # characters of all outputs of a submission: text, and pictures as a notebook holds them
+ALT = {"image/png": {"alt": "a picture that this cell drew"}}
 
 
 def examine(notebook: dict, student: str, secret: bytes, boxed: bool = True) -> dict:
@@ -149,4 +150,4 @@ def displayed(text, pictures=()):
     """Outputs of a notebook's cell."""
     printed = [{"output_type": "stream", "name": "stdout", "text": text}] if text else []
     drawn = [{"image/png": png} for png in map(images.shown, pictures) if png]
-    return printed + [{"output_type": "display_data", "metadata": {}, "data": data} for data in drawn]
+    return printed + [{"output_type": "display_data", "metadata": ALT, "data": data} for data in drawn]

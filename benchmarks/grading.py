@@ -34,7 +34,7 @@ def main():
 def hand_in(data, copies):
     """The submissions, each under several names. An odd notebook would stop stock nbgrader, and an endless loop is paid
     for by the clock alone: neither takes part."""
-    typed = {path.stem for path in demo.STUDENTS.glob("*.py")}
+    typed = {path.stem for path in (demo.STUDENTS / demo.ASSIGNMENT).glob("*.py")}
     wanted = {name: want for name, want in demo.expected().items() if name in typed and not want["hostile"]}
     chosen = [
         name for name, want in wanted.items() if want["verdict"] == "graded" and "no answer" not in want["reason"]

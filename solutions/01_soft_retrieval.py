@@ -340,7 +340,7 @@ french = ["la", "zone", "économique", "européenne"]
 keys, queries = torch.eye(4), torch.eye(4)[[0, 3, 2, 1]]
 scores = additive_scores(queries, keys, 3 * torch.eye(4), 3 * torch.eye(4), -3 * torch.ones(4))
 figure, panel = plt.subplots(figsize=(3.4, 3.4))
-panel.imshow(scores.softmax(-1), cmap="Blues", vmin=0, vmax=1)
+panel.imshow(scores.softmax(-1).numpy(), cmap="Blues", vmin=0, vmax=1)
 panel.set_yticks(range(4), french)
 _ = panel.set_xticks(range(4), english, rotation=45)
 

@@ -5,21 +5,26 @@ import contextlib
 import csv
 import hashlib
 import html
+import io
 import json
 import os
 import re
 import shutil
 import signal
+import socketserver
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from autograder import cohort, demo, received
 from autograder.examine import examine
@@ -27,11 +32,13 @@ from autograder.rebuild import rebuild
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # pytest undoes what gradebook.py says about them
 ASSIGNMENT = demo.ASSIGNMENT
-EXPECTED = demo.expected()
-HOSTILE = sorted(name for name, want in EXPECTED.items() if want["hostile"])
+EXPECTED = {assignment: demo.expected(assignment) for assignment in demo.ASSIGNMENTS}
+HOSTILE = [(assignment, name) for assignment, wanted in EXPECTED.items() for name in wanted if wanted[name]["hostile"]]
+POINTS = {assignment: cohort.worth(assignment) for assignment in EXPECTED}
 NOT_SERVED = ("thales", "zeno")  # nbgrader passes over a folder without a notebook, and over who has none
 TOKEN = "token-of-the-teacher-1564"
 COURSE = ("autograder", "solutions", "notebooks", "book", "nbgrader_config.py", "Makefile")
+every_assignment = pytest.mark.parametrize("assignment", EXPECTED)
 
 
 def start(data, *command):
@@ -83,33 +90,39 @@ def classes(bubblewrap, tmp_path_factory):
     """The class graded twice at the same time: `ours` by the course's command, `stock` by nbgrader's."""
     course = of_the_course()
     ours, stock = (tmp_path_factory.mktemp(name) for name in ("ours", "stock"))
-    for data in (ours, stock):
-        demo.hand_in(data)
-    originals = contents(ours / "submitted")
-    began = (
-        start(ours, "autograder", "grade", ASSIGNMENT, "--jobs", "2"),
-        start(stock, "nbgrader", "autograde", ASSIGNMENT),
-    )
-    done = [ended(process) for process in began]
+    tables, originals, done = {}, {}, []
+    for assignment in EXPECTED:
+        for data in (ours, stock):
+            demo.hand_in(data, assignment=assignment)
+        originals |= contents(ours / "submitted")
+        began = (
+            start(ours, "autograder", "grade", assignment, "--jobs", "2"),
+            start(stock, "nbgrader", "autograde", assignment),
+        )
+        done += [ended(process) for process in began]
+        tables[assignment] = done[-2].out
+        done += [run(ours, "nbgrader", "generate_feedback", assignment)]
     done += [run(data, "nbgrader", "export", "--to", str(data / "grades.csv")) for data in (ours, stock)]
-    done += [run(ours, "nbgrader", "generate_feedback", ASSIGNMENT)]
     for one in done:
         assert one.status == 0, one.err[-3000:]
-    return SimpleNamespace(ours=ours, stock=stock, originals=originals, course=course, done=done)
+    return SimpleNamespace(ours=ours, stock=stock, originals=originals, course=course, tables=tables)
 
 
-def verdicts(data):
-    return {row["student"]: row for row in json.loads(run(data, "autograder", "grades", "--json").out)}
+def verdicts(data, assignment):
+    rows = json.loads(run(data, "autograder", "grades", "--json").out)
+    return {row["student"]: row for row in rows if row["assignment"] == assignment}
 
 
-def exported(data):
-    """Student -> points and maximum, in the gradebook, as nbgrader writes them out."""
+def exported(data, assignment):
+    """Student -> points and maximum, in the gradebook, as nbgrader writes them out; of those who hand this one in."""
     with open(data / "grades.csv", newline="") as file:
-        return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+        rows = [row for row in csv.DictReader(file) if row["assignment"] == assignment]
+    marks = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in rows}
+    return {student: marks[student] for student in marks if student in EXPECTED[assignment]}
 
 
-def autograded(data, student):
-    return json.loads((data / "autograded" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_text("utf-8"))
+def autograded(data, student, assignment=ASSIGNMENT):
+    return json.loads((data / "autograded" / student / assignment / f"{assignment}.ipynb").read_text("utf-8"))
 
 
 def shown(data, student):
@@ -118,50 +131,68 @@ def shown(data, student):
     return "".join("".join(output.get("text", "")) for output in outputs)
 
 
-def pages(data):
-    return {path.parts[-3]: path.read_text("utf-8") for path in (data / "feedback").rglob("*.html")}
+def pages(data, assignment=ASSIGNMENT):
+    return {path.parts[-3]: path.read_text("utf-8") for path in (data / "feedback").rglob(f"{assignment}.html")}
 
 
 # --- marks ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_class_is_as_large_and_as_bad_as_is_said():
-    assert set(demo.students()) == set(EXPECTED) and len(EXPECTED) >= 26 and len(HOSTILE) >= 15
-    assert all(set(want) == {"points", "verdict", "reason", "hostile"} for want in EXPECTED.values())
+    assert len(EXPECTED[ASSIGNMENT]) >= 26 and len(HOSTILE) >= 15
+    for assignment, wanted in EXPECTED.items():
+        assert set(demo.students(assignment)) == set(wanted)
+        assert all(set(want) == {"points", "verdict", "reason", "hostile"} for want in wanted.values())
 
 
-def test_every_student_gets_what_was_written_down_before(classes):
-    rows = verdicts(classes.ours)
-    assert demo.differences(list(rows.values())) == []
-    assert set(rows) == set(EXPECTED) and {row["max_points"] for row in rows.values()} == {16}
+def test_the_class_grows():
+    """A smaller class afterwards would be one in which most hand in nothing."""
+    for before, after in pairwise(EXPECTED.values()):
+        assert {name: want["hostile"] for name, want in before.items()} == {
+            name: after[name]["hostile"] for name in before
+        }
 
 
-def test_the_gradebook_says_the_same(classes):
-    marks = exported(classes.ours)
-    assert marks == {student: (want["points"], 16) for student, want in EXPECTED.items()}
+@every_assignment
+def test_every_student_gets_what_was_written_down_before(classes, assignment):
+    rows = verdicts(classes.ours, assignment)
+    assert demo.differences(list(rows.values()), assignment=assignment) == []
+    assert set(rows) == set(EXPECTED[assignment])
+    assert {row["max_points"] for row in rows.values()} == {POINTS[assignment]}
 
 
-def test_the_table_names_everybody_once(classes):
-    named = [line.split()[0] for line in classes.done[0].out.splitlines() if not line.startswith(" ")]
-    assert [name for name in named if name in EXPECTED] == sorted(EXPECTED)
+@every_assignment
+def test_the_gradebook_says_the_same(classes, assignment):
+    wanted = {student: (want["points"], POINTS[assignment]) for student, want in EXPECTED[assignment].items()}
+    assert exported(classes.ours, assignment) == wanted
 
 
-def test_nbgraders_own_command_gives_the_same(classes):
-    ours, stock = verdicts(classes.ours), verdicts(classes.stock)
+@every_assignment
+def test_the_table_names_everybody_once(classes, assignment):
+    wanted = EXPECTED[assignment]
+    named = [line.split()[0] for line in classes.tables[assignment].splitlines() if not line.startswith(" ")]
+    assert [name for name in named if name in wanted] == sorted(wanted)
+
+
+@every_assignment
+def test_nbgraders_own_command_gives_the_same(classes, assignment):
+    ours, stock = verdicts(classes.ours, assignment), verdicts(classes.stock, assignment)
     for student in NOT_SERVED:
-        del ours[student]
+        ours.pop(student, None)
         stock.pop(student, None)
     assert stock == ours
-    marks = exported(classes.stock)
-    assert {name: marks[name] for name in stock} == {name: (EXPECTED[name]["points"], 16) for name in stock}
+    marks = exported(classes.stock, assignment)
+    wanted = {name: (EXPECTED[assignment][name]["points"], POINTS[assignment]) for name in stock}
+    assert {name: marks[name] for name in stock} == wanted
 
 
 # --- nothing else changed ---------------------------------------------------------------------------------------------
 
 
-def test_what_was_handed_in_lies_as_it_came(classes):
-    for student in set(EXPECTED) - {"thales"}:
-        place = f"{student}/{ASSIGNMENT}"
+@every_assignment
+def test_what_was_handed_in_lies_as_it_came(classes, assignment):
+    for student in set(EXPECTED[assignment]) - {"thales"}:
+        place = f"{student}/{assignment}"
         before = {
             name: what for name, what in classes.originals.items() if name == place or name.startswith(f"{place}/")
         }
@@ -248,9 +279,9 @@ def test_html_would_be_seen(html_):
     assert Active(f"<p>{html_}</p>").found and not Active(f"<p>{html.escape(html_)}</p>").found
 
 
-@pytest.mark.parametrize("student", HOSTILE)
-def test_an_autograded_notebook_holds_text_and_pictures(classes, student):
-    for cell in autograded(classes.ours, student)["cells"]:
+@pytest.mark.parametrize(("assignment", "student"), HOSTILE)
+def test_an_autograded_notebook_holds_text_and_pictures(classes, assignment, student):
+    for cell in autograded(classes.ours, student, assignment)["cells"]:
         graded = cell["metadata"].get("nbgrader", {}).get("grade")
         kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
         assert kinds <= ({"text/plain", "text/html"} if graded else {"image/png"})
@@ -265,9 +296,9 @@ def unprotected(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
     demo.hand_in(tmp_path, ["ada", "daniel", "denis", "isaac", "johann", "nicolas"])
 
-    def examined(student):
-        cells = received.take(ASSIGNMENT, student).cells
-        notebook, _ = rebuild(cohort.released(ASSIGNMENT), cells)
+    def examined(student, assignment=ASSIGNMENT):
+        cells = received.take(assignment, student).cells
+        notebook, _ = rebuild(cohort.released(assignment), cells)
         found = examine(notebook, student, demo.SECRET, boxed=False)
         return sum(check["points"] for check in found["checks"])
 
@@ -278,6 +309,29 @@ def unprotected(tmp_path, monkeypatch):
 def test_without_a_sandbox_thieves_get_full_marks(unprotected, student):
     shutil.copytree(unprotected.data / "submitted" / "ada", unprotected.data / "received" / "ada")
     assert unprotected.examined(student) == 16
+
+
+@pytest.fixture
+def friend(tmp_path):
+    """Who answers Denis, with what Ada would have answered."""
+    answers, (assignment, _) = {"torch": torch}, demo.ASSIGNMENTS
+    exec((demo.STUDENTS / assignment / "ada.py").read_text("utf-8"), answers)
+
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self):
+            name, *inputs = torch.load(io.BytesIO(self.rfile.read()))
+            torch.save(answers[name](*inputs), self.wfile)
+
+    with socketserver.UnixStreamServer("\0friend-of-denis", Answer) as server:
+        threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
+        yield assignment
+        server.shutdown()
+
+
+def test_without_a_sandbox_a_friend_answers(unprotected, friend):
+    demo.hand_in(unprotected.data, ["denis"], friend)
+    gradients_asked_for = 2  # they do not come back through a socket
+    assert unprotected.examined("denis", friend) == POINTS[friend] - gradients_asked_for
 
 
 def test_without_a_sandbox_a_neighbours_work_is_spoilt(unprotected):
@@ -314,7 +368,12 @@ def test_without_a_sandbox_children_outlive_the_grading(unprotected):
 
 def few(monkeypatch, tmp_path, **wanted):
     """A class of a few."""
-    monkeypatch.setattr(demo, "expected", lambda: {name: {**EXPECTED[name], **more} for name, more in wanted.items()})
+
+    def expected(assignment=ASSIGNMENT):
+        known = EXPECTED[assignment]
+        return {name: {**known[name], **more} for name, more in wanted.items() if name in known}
+
+    monkeypatch.setattr(demo, "expected", expected)
     monkeypatch.setattr(demo, "DATA", tmp_path / "class")
     monkeypatch.setenv("COURSE_DATA", "")
 
@@ -323,24 +382,23 @@ def test_the_demonstration_says_where_feedback_lies_and_what_differs(tmp_path, m
     few(monkeypatch, tmp_path, ada={}, kurt={"points": 3})
     assert demo.main() == 1
     said = capsys.readouterr().out
-    assert (
-        said.startswith("A demonstration class of 2 hands in")
-        and "kurt should get 3" in said
-        and "ada should" not in said
-    )
-    page = tmp_path / "class" / "feedback" / "ada" / ASSIGNMENT / f"{ASSIGNMENT}.html"
-    assert page.exists() and str(page).replace("/ada/", "/STUDENT/") in said
+    first, second = demo.ASSIGNMENTS
+    assert said.startswith(f"A demonstration class hands in {first} (1 student) and {second} (2 students);")
+    assert "kurt should get 3" in said and "ada should" not in said
+    for assignment in (first, second):
+        page = tmp_path / "class" / "feedback" / "ada" / assignment / f"{assignment}.html"
+        assert page.exists() and str(page).replace("/ada/", "/STUDENT/") in said
 
 
 def test_where_there_is_no_sandbox_only_the_honest_are_graded(tmp_path, monkeypatch, capsys):
     from autograder import box
 
-    few(monkeypatch, tmp_path, ada={}, johann={})
+    few(monkeypatch, tmp_path, ada={}, johann={}, gerolamo={})
     monkeypatch.setattr(box, "available", lambda: "bubblewrap: not found. Install it.")
     assert demo.main() == 0
     said = capsys.readouterr().out
-    assert "bubblewrap: not found. Install it.\nSo the 1 hostile submissions are left out" in said
-    assert re.search(r"^ada +16", said, re.MULTILINE) and "johann" not in said
+    assert "bubblewrap: not found. Install it.\nSo the 3 hostile submissions are left out" in said
+    assert len(re.findall(r"^ada +(?:16|20)", said, re.MULTILINE)) == 2 and "johann" not in said
 
 
 # --- how a student is written -----------------------------------------------------------------------------------------
@@ -362,16 +420,22 @@ def dot_product_variance(q, k):
 
 # %% [markdown]
 # after
+
+
+# %% place="attention_backward"
+def backward(q, k, v, d_out):
+    return 0
 '''
 
 
 def test_what_is_typed_stands_in_its_cells():
     made = demo.completed(cohort.released(ASSIGNMENT), TYPED)
     sources = [cell["source"] for cell in made["cells"]]
-    ada = demo.completed(cohort.released(ASSIGNMENT), (demo.STUDENTS / "ada.py").read_text("utf-8"))
+    ada = demo.completed(cohort.released(ASSIGNMENT), (demo.STUDENTS / ASSIGNMENT / "ada.py").read_text("utf-8"))
     assert sources[1].startswith("import math") and sources[2] == "x = 1"
     place = sources.index("def dot_product_variance(q, k):\n    return 0")
     assert made["cells"][place + 1]["cell_type"] == "markdown" and sources[place + 1] == "after"
+    assert [cell["source"][:12] for cell in made["cells"] if cell["id"] == "attention_backward"] == ["def backward"]
     assert [s for s in sources if s.startswith("def project_qkv")] == [
         c["source"] for c in ada["cells"] if c["id"] == "project_qkv"
     ]

@@ -245,7 +245,7 @@ def test_without_ipython_cells_run_too(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("student", ["ada", "emmy", "alan", "lise"])
 def test_boxed_or_in_the_notebook_the_report_is_the_same(own, student):
-    source = (demo.STUDENTS / f"{student}.py").read_text("utf-8")
+    source = (demo.STUDENTS / demo.ASSIGNMENT / f"{student}.py").read_text("utf-8")
     namespace = {}
     exec(source, namespace)
     own.run(source)

@@ -7,9 +7,9 @@ from .typed import ASSIGNMENT, is_solution
 from .typed import notebook as typed
 
 
-def put(student, folder, name=f"{ASSIGNMENT}.ipynb"):
+def put(student, folder, name=None, assignment=ASSIGNMENT):
     """Hand in what `student` typed."""
-    write(folder, typed(student), name)
+    write(folder, typed(student, assignment), name or f"{assignment}.ipynb")
 
 
 def write(folder, notebook, name=f"{ASSIGNMENT}.ipynb", encoding="utf-8"):

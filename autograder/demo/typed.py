@@ -1,8 +1,8 @@
 """A notebook with what a student typed into it: a py:percent file, as the problem sets are.
 
-A cell that defines an exercise's function takes the place of that solution cell; any other is added behind the cell
-before it. The text above the first cell says what the student does; with `from .ada import f` there, they hand in f as
-Ada has it.
+A cell that defines an exercise's function takes the place of that solution cell, as does one with place="THE NAME"; any
+other is added behind the cell before it. The text above the first cell says what the student does; with
+`from .ada import f` there, they hand in f as Ada has it.
 """
 
 import re
@@ -12,21 +12,21 @@ import jupytext
 
 from .. import cohort
 
-ASSIGNMENT = "02_queries_keys_values"
-STUDENTS = Path(__file__).with_name(ASSIGNMENT)
+ASSIGNMENT = "02_queries_keys_values"  # unless another is named
+STUDENTS = Path(__file__).parent
 AS_ANOTHER = re.compile(r"^from \.(\w+) import (.+)$", re.MULTILINE)
 DEFINED = re.compile(r"^def (\w+)", re.MULTILINE)
 
 
-def notebook(student: str) -> dict:
+def notebook(student: str, assignment: str = ASSIGNMENT) -> dict:
     """The notebook of a student who typed all of it."""
-    return completed(cohort.released(ASSIGNMENT), text(student))
+    return completed(cohort.released(assignment), text(student, assignment), assignment)
 
 
-def completed(notebook: dict, typed: str) -> dict:
+def completed(notebook: dict, typed: str, assignment: str = ASSIGNMENT) -> dict:
     """The released notebook with the cells of `typed` in their places."""
     solutions = {cell["id"]: cell for cell in notebook["cells"] if is_solution(cell)}
-    for name, source in taken_over(typed).items():
+    for name, source in taken_over(typed, assignment).items():
         solutions[name]["source"] = source
     after = first_code(notebook)
     for cell in cells(typed):
@@ -39,8 +39,8 @@ def completed(notebook: dict, typed: str) -> dict:
     return notebook
 
 
-def text(student):
-    [path] = STUDENTS.glob(f"{student}.*")
+def text(student, assignment):
+    [path] = (STUDENTS / assignment).glob(f"{student}.*")
     return path.read_text("utf-8")
 
 
@@ -48,22 +48,23 @@ def cells(typed):
     return jupytext.reads(typed, fmt="py:percent").cells[1:]
 
 
-def taken_over(typed):
+def taken_over(typed, assignment):
     """Function -> the cell of the student it is taken from."""
     found = {}
     for student, names in AS_ANOTHER.findall(typed):
-        theirs = answers(student)
+        theirs = answers(student, assignment)
         found |= {name: theirs[name] for name in names.split(", ")}
     return found
 
 
-def answers(student):
+def answers(student, assignment=ASSIGNMENT):
     """Function -> the cell that a student defines it in."""
-    return {name: cell.source for cell in cells(text(student)) for name in DEFINED.findall(cell.source)}
+    return {name: cell.source for cell in cells(text(student, assignment)) for name in DEFINED.findall(cell.source)}
 
 
 def defines(cell, solutions):
-    return next((name for name in DEFINED.findall(cell.source) if name in solutions), None)
+    defined = (name for name in DEFINED.findall(cell.source) if name in solutions)
+    return cell.metadata.get("place") or next(defined, None)
 
 
 def is_solution(cell):
