@@ -121,7 +121,7 @@ def gradients(multiples, at_scores, at_query):
     fig, ax = plt.subplots(figsize=(5.0, 4.0), layout="constrained")
     for quartiles, colour, style in ((at_scores, WEIGHT, "o-"), (at_query, QUERY, "s-")):
         low, middle, high = zip(*quartiles, strict=True)
-        ax.fill_between(multiples, low, high, color=colour, alpha=0.25, linewidth=0)
+        ax.fill_between(multiples, low, high, facecolor=(colour, 0.12), edgecolor=colour, linewidth=0.8)
         ax.loglog(multiples, middle, style, color=colour, markersize=4)
     for place, name in ((1 / 8, "c = 1/D"), (1, "c = 1/√D"), (8, "c = 1")):
         ax.axvline(place, color=MASK, linewidth=1, linestyle=":")

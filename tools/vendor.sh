@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Fetch MathJax for the book again, from the npm registry. What it writes is committed, so that a build needs no network.
+# Make again what the book brings to the browser: MathJax, from the npm registry, and the icons, from the theme installed
+# in .venv. What it writes is committed, so that a build needs no network.
 set -euo pipefail
 version=3.2.2
-target="$(cd "$(dirname "$0")/.." && pwd)/book/_static/vendor/mathjax"
+root="$(cd "$(dirname "$0")/.." && pwd)"
+target="$root/book/_static/vendor/mathjax"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
@@ -14,3 +16,4 @@ mkdir -p "$target/input/tex" "$target/output/chtml/fonts"
 cp package/LICENSE package/es5/tex-chtml.js "$target"
 cp -r package/es5/input/tex/extensions "$target/input/tex"           # a command such as \cancel fetches its own
 cp -r package/es5/output/chtml/fonts/woff-v2 "$target/output/chtml/fonts"
+"$root/.venv/bin/python" "$root/tools/icons.py"

@@ -27,11 +27,16 @@ def parsed(path):
 
 
 def repair(page):
-    for named in page.select(".search-button-field[aria-label], details > summary[aria-label]"):
+    for named in page.select(".search-button-field[aria-label], details.hide > summary[aria-label]"):
         del named["aria-label"]  # label-content-name-mismatch
+    for opener in page.select(".toctree-l1 > details > summary"):
+        opener["aria-label"] = f"Below {opener.find_previous('a').get_text()}"  # summary-name
     for entry in page.select("[role=doc-biblioentry]"):  # aria-deprecated-role, aria-required-children
         del entry["role"]
         entry.parent.attrs.pop("role", None)
+    if page.select_one(".bd-search-container"):  # the page of the search has its own field
+        for button in page.select(".search-button-field, .search-button"):
+            button.decompose()
     if sidebar := page.select_one("#pst-primary-sidebar"):  # region
         sidebar["role"], sidebar["aria-label"] = "region", "Book"
 

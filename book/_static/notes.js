@@ -14,6 +14,9 @@ document.addEventListener("DOMContentLoaded", () => {
     link.setAttribute("aria-describedby", "note");
     note.textContent = link.dataset.note;
     note.hidden = false;
+    place();
+  }
+  function place() {
     const at = link.getClientRects()[0];
     const left = Math.min(at.left, document.documentElement.clientWidth - note.offsetWidth - 8);
     const below = at.bottom + 4 + note.offsetHeight < innerHeight;
@@ -35,5 +38,5 @@ document.addEventListener("DOMContentLoaded", () => {
   note.addEventListener("mouseenter", () => clearTimeout(leaving));
   note.addEventListener("mouseleave", leave);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
-  addEventListener("scroll", hide, { passive: true });
+  addEventListener("scroll", () => { if (!note.hidden) place(); }, { passive: true });
 });
