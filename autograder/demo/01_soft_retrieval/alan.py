@@ -20,4 +20,4 @@ def soft_lookup(query, keys, values, temperature=1.0):
 # %%
 def kernel_regression(x_query, x_keys, y_keys, bandwidth):
     scores = -((x_keys[:, None] - x_query) ** 2) / (2 * bandwidth**2)  # (S, N)
-    return y_keys @ softmax(scores, 0)
+    return y_keys @ torch.softmax(scores, -1)

@@ -20,7 +20,8 @@ def soft_lookup(query, keys, values, temperature=1.0):
 # %%
 def kernel_regression(x_query, x_keys, y_keys, bandwidth):
     z = (x_query.view(-1, 1) - x_keys.view(1, -1)) / bandwidth
-    return softmax(-0.5 * z * z, 1) @ y_keys
+    kernel = (-0.5 * z * z + (0.5 * z * z).min()).exp()
+    return kernel @ y_keys / kernel.sum(1)
 
 
 # %%
