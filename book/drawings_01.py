@@ -109,7 +109,7 @@ def smoothing(h, x, y, grid, truth, fit, at, weights):
     top.plot(grid, fit, color=QUERY, label="average")
     top.set(ylim=(-2.4, 2.8), yticks=[-2, 0, 2], ylabel="y")
     fig.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=3, handlelength=1.5, columnspacing=1)
-    low.vlines(x, 0, weights, color=WEIGHT)
+    low.vlines(*zip(*((a, 0, w) for a, w in zip(x, weights, strict=True) if w > 0.002), strict=True), color=WEIGHT)
     low.set(ylim=(0, 1), yticks=[0, 0.5, 1], ylabel="weight", xlabel="x", xlim=(0, 6.3))
     for ax in (top, low):
         ax.axvline(at, color=INK, linewidth=0.9, linestyle="--")

@@ -10,6 +10,7 @@ from autograder.exercise import exercise
     points={"values": 2, "bandwidth": 1, "far from every key": 1},
     takes="x_query: N, x_keys: S, y_keys: S",
     returns="y: N",
+    uses=("ch01/softmax",),
     see="01-soft-retrieval#kernel-regression",
 )
 def kernel_regression(x_query, x_keys, y_keys, bandwidth):

@@ -11,6 +11,7 @@ from autograder.exercise import exercise
     points={"values": 2, "temperature": 1, "stability": 1, "gradient": 1},
     takes="query: D, keys: S D, values: S Dv",
     returns="output: Dv, weights: S",
+    uses=("ch01/softmax",),
     see="01-soft-retrieval#soft-dictionary",
 )
 def soft_lookup(query, keys, values, temperature=1.0):
