@@ -100,3 +100,18 @@ def test_a_step_that_fails_shows_the_end_of_its_log(tmp_path):
         done.stdout.splitlines()[-1] == f"Counting failed after 0:00: above are the last lines of {tmp_path / 'log'}."
     )
     assert "59\n" not in done.stdout
+
+
+def test_installing_does_not_follow_a_link_to_everything_in_a_submission(tmp_path):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "autograder").mkdir()
+    (tmp_path / "autograder/__init__.py").touch()
+    (tmp_path / "class/received/eve").mkdir(parents=True)
+    (tmp_path / "class/received/eve/root").symlink_to("/")
+    find = (
+        "from setuptools.config.pyprojecttoml import read_configuration as read; print(read('pyproject.toml')['tool'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", find], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "'packages': ['autograder']" in done.stdout, done.stderr
