@@ -25,6 +25,7 @@ PROBE = Path(__file__).with_name("probe.js").read_text("utf8")
 AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf8")
 PACKED = (".html", ".js", ".css", ".svg", ".json", ".ipynb", ".txt", ".md")  # what a web server sends as gzip
 LOCAL = r"(http://127\.0\.0\.1:\d+/|file:|data:|blob:|about:)"
+COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 DESKTOP = {"width": 1280, "height": 900}
 
 
@@ -202,7 +203,7 @@ def inaccessible(visit, theme="light"):
     visit.probe(f"theme({json.dumps(theme)})")
     if not visit.page.evaluate("typeof axe === 'object'"):
         visit.page.evaluate(AXE)
-    options = {"resultTypes": ["violations"], **({"runOnly": ["cat.color"]} if theme == "dark" else {})}
+    options = {"resultTypes": ["violations"], **({"runOnly": COLOURS} if theme == "dark" else {})}
     visit.probe("open()")
     try:
         found = visit.page.evaluate("options => axe.run(document, options).then(done => done.violations)", options)
@@ -228,12 +229,16 @@ def faint(visit, theme="light"):
     ]
 
 
-def heavy(visit, page_bytes=650_000, html_bytes=60_000):
-    """Bytes, packed, of all that the page asked for when it opened, and of the page itself."""
+def weights(visit):
+    """File -> bytes on the way, of the page and all that it asked for."""
     files = {visit.site.file(url) for url in visit.asked if url.startswith("http")}
-    sizes = {path: len(sent(path)) for path in files if path.is_file()}
-    html = sizes[visit.site.folder / visit.name]
-    total = sum(sizes.values())
+    return {path: len(sent(path)) for path in files if path.is_file()}
+
+
+def heavy(visit, page_bytes=650_000, html_bytes=60_000):
+    """A page above a budget."""
+    sizes = weights(visit)
+    total, html = sum(sizes.values()), sizes[visit.site.folder / visit.name]
     largest = sorted(((size, path.name) for path, size in sizes.items()), reverse=True)[:4]
     return [f"{total} bytes, of them {largest}"] * (total > page_bytes) + [f"html of {html} bytes"] * (
         html > html_bytes
@@ -396,13 +401,19 @@ SAYS = "text => document.body.innerText.replace(/\\s+/g, ' ').includes(text)"
 
 
 def unexplained(visit, glossary):
-    """Terms whose definition does not come under the keyboard's focus or the pointer, or does not go again."""
+    """Terms whose definition does not come under the keyboard's focus, or does not go; one is tried by pointer too."""
     definitions = defined(glossary)
     links = visit.page.locator("article a:has(.std-term):visible").all()
     terms = {link.get_attribute("href").partition("#")[2]: link for link in links}
-    return [
-        problem for term, link in terms.items() for problem in problems(visit.page, link, term, definitions.get(term))
-    ]
+    wrong = [f"{term}: no definition" for term in terms if term not in definitions]
+    known = [(link, term, definitions[term]) for term, link in terms.items() if term in definitions]
+    page = visit.page
+    page.mouse.move(1, 1)  # else a term may come to lie under it as the page scrolls
+    for link, term, said in known:
+        wrong += comes_and_goes(page, f"{term}, focus", said, link.focus, lambda: page.keyboard.press("Escape"))
+    for link, term, said in known[:1]:
+        wrong += comes_and_goes(page, f"{term}, pointer", said, link.hover, lambda: page.mouse.move(1, 1))
+    return wrong
 
 
 def defined(path):
@@ -411,19 +422,11 @@ def defined(path):
     return {term: re.split(r"\\\(", " ".join(said.get_text().split()))[0][:40].strip() for term, said in pairs}
 
 
-def problems(page, link, term, definition):
-    if not definition:
-        return [f"{term}: no definition"]
-    wrong = []
-    for means, come, go in (
-        ("focus", link.focus, lambda: page.keyboard.press("Escape")),
-        ("pointer", link.hover, lambda: page.mouse.move(1, 1)),
-    ):
-        come()
-        wrong += [f"{term}: nothing under {means}"] * (not becomes(page, definition, True))
-        go()
-        wrong += [f"{term}: stays after {means}"] * (not becomes(page, definition, False))
-    return wrong
+def comes_and_goes(page, what, text, come, go):
+    come()
+    wrong = [f"{what}: not shown"] * (not becomes(page, text, True))
+    go()
+    return wrong + [f"{what}: stays"] * (not becomes(page, text, False))
 
 
 def becomes(page, definition, there):

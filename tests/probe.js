@@ -174,7 +174,8 @@ const probe = (() => {
   const wide = () => {
     const width = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= width && document.body.scrollWidth <= width) return [];
-    const out = all("body *").filter((one) => seen(one) && one.getBoundingClientRect().right > width + 1);
+    const scrolls = (one) => one && one !== document.body && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
+    const out = all("body *").filter((one) => seen(one) && one.getBoundingClientRect().right > width + 1 && !scrolls(one.parentElement));
     const inner = out.filter((one) => !out.some((other) => other !== one && one.contains(other)));
     return [`${document.documentElement.scrollWidth} px`, ...inner.slice(0, 5).map(name)];
   };
