@@ -22,9 +22,9 @@ from myst_nb import glue
 from scour.scour import parse_args, scourString
 
 INK, PAGE = "#000000", "#ffffff"
-# One colour for each thing, in every chapter: at least 3.6:1 against the light and the dark page,
-# and told apart by colour-blind readers.
-QUERY, KEY, VALUE, WEIGHT, MASK = "#1F83C4", "#D55E00", "#00916A", "#B4609A", "#7F7F7F"
+# One colour for each thing, in every chapter: at least 3.2:1 against the light and the dark page, and far apart for
+# colour-blind readers too (tests/test_colours.py).
+QUERY, KEY, VALUE, WEIGHT, MASK = "#005EEB", "#D47600", "#29A360", "#C16EC0", "#656565"
 SHADE = 0.55  # the fullest cell with ink on it: any fuller and the ink falls below 4.5:1 in one of the themes
 
 plt.rcParams.update(
