@@ -3,7 +3,7 @@
 document.addEventListener("DOMContentLoaded", () => {
   const note = document.createElement("div");
   let link = null, leaving = null;
-  Object.assign(note, { className: "note", id: "note", hidden: true });
+  Object.assign(note, { className: "term-note", id: "term-note", hidden: true });
   note.setAttribute("role", "tooltip");
   document.body.append(note);
 
@@ -11,7 +11,7 @@ document.addEventListener("DOMContentLoaded", () => {
     clearTimeout(leaving);
     hide();
     link = target;
-    link.setAttribute("aria-describedby", "note");
+    link.setAttribute("aria-describedby", "term-note");
     note.textContent = link.dataset.note;
     note.hidden = false;
     place();
