@@ -30,7 +30,7 @@ def lookup(temperature, names, keys, values, query, weights, mixture):
     plane.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": QUERY, "linewidth": 2.6})
     plane.text(1.14 * x, 1.14 * y, "the query", ha="left", va="center", weight="bold")
     plane.set(xlim=(-2.1, 2.1), ylim=(-1.2, 1.15), xticks=[], yticks=[], aspect="equal")
-    plane.set(xlabel="cold  →  warm", ylabel="dark  →  light")
+    plane.set(xlabel="bluish  →  reddish", ylabel="dark  →  light")
 
     for i, (name, weight) in enumerate(zip(names, weights.tolist(), strict=True)):
         bars.add_patch(plt.Rectangle((-0.1, i - 0.32), 0.08, 0.64, facecolor=values[i].tolist(), edgecolor=INK))
@@ -51,7 +51,7 @@ def lookup(temperature, names, keys, values, query, weights, mixture):
 
 def retrieval(found, wanted):
     """Rows of weights over the articles: `found` maps a question to {temperature: weights}, `wanted` to its article."""
-    cell, left = 0.41, 2.1
+    cell, left = 0.36, 2.1
     fig, ax = canvas(14.6, 4.9 * len(found) + 0.3)
     for block, (question, rows) in enumerate(found.items()):
         top = 4.9 * block + 1.2
@@ -61,6 +61,7 @@ def retrieval(found, wanted):
                 corner, face = (left + cell * j, top + i), (WEIGHT, weight)
                 ax.add_patch(plt.Rectangle(corner, cell, 1, facecolor=face, edgecolor=WEIGHT, linewidth=0.5))
             ax.text(left - 0.2, top + i + 0.5, f"T = {temperature}", ha="right", va="center", size=10)
+            ax.text(left + 30 * cell + 0.2, top + i + 0.5, f"{weights.max():.3f}", va="center", size=10)
         corner = (left + cell * (wanted[question] - 1), top)
         ax.add_patch(plt.Rectangle(corner, cell, len(rows), fill=False, edgecolor=INK, linewidth=1.8, zorder=3))
         ax.text(left - 0.2, top + 3.15, "article", ha="right", va="top", size=10)
@@ -167,7 +168,7 @@ def windows(stacks):
 
 def two_scores():
     """The additive score, and below it the dot product, as graphs."""
-    fig, ax = canvas(14.2, 9.6)
+    fig, ax = canvas(14.2, 10.8)
     ax.text(0.2, 0.5, "additive", weight="bold", va="center")
     box(ax, (1.6, 1.9), "query", QUERY, width=2.4)
     box(ax, (1.6, 4.3), "key", KEY, width=2.4)
@@ -179,16 +180,17 @@ def two_scores():
     ax.text(9.6, 2.8, "· v", ha="center", va="bottom")
     box(ax, (12.3, 3.1), "score", WEIGHT, width=2.6)
     ax.text(0.2, 6.0, "dot product", weight="bold", va="center")
-    box(ax, (1.6, 7.1), "query", QUERY, width=2.4)
-    box(ax, (1.6, 8.7), "key", KEY, width=2.4)
-    for y in (7.1, 8.7):
-        arrow(ax, (2.8, y), (6.0, 7.9 + (y - 7.9) * 0.3))
-    box(ax, (7.2, 7.9), "×, sum", width=2.4)
-    arrow(ax, (8.4, 7.9), (11.0, 7.9))
-    box(ax, (12.3, 7.9), "score", WEIGHT, width=2.6)
+    box(ax, (1.6, 7.4), "query", QUERY, width=2.4)
+    box(ax, (1.6, 9.8), "key", KEY, width=2.4)
+    for y, name in ((7.4, "× W_q"), (9.8, "× W_k")):
+        arrow(ax, (2.8, y), (6.0, 8.6 + (y - 8.6) * 0.25))
+        ax.text(4.6, y + (0.2 if y > 9 else -0.1), name, ha="center", va="bottom" if y < 9 else "top")
+    box(ax, (7.2, 8.6), "×,  sum", width=2.4)
+    arrow(ax, (8.4, 8.6), (11.0, 8.6))
+    box(ax, (12.3, 8.6), "score", WEIGHT, width=2.6)
     return fig, (
         "Additive: the query times W_q and the key times W_k are added, go through tanh, and meet v. "
-        "Dot product: query and key are multiplied entry by entry and summed."
+        "Dot product: the query times W_q and the key times W_k are multiplied entry by entry and summed."
     )
 
 

@@ -60,7 +60,7 @@ def the_course(written):
         "the weights and V lead to the output. Numbered pins show where the chapters work: 1 where values are mixed "
         "by weights; 2 where X becomes Q, K and V; 3 at the heads; 4 on the way of Q and K; 5 in the masked half of "
         "the matrix; 6 at its size, N by S; 7 at a tile of it; 8 at a frame around K and V; 9 at the pattern in it; "
-        "10 at a frame around the whole computation. "
+        "10 at a frame around all that lies between Q, K and V and the output. "
         f"Full pins are chapters you can read: {', '.join(map(str, written))}."
     )
 

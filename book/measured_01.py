@@ -23,21 +23,20 @@ def answer_to_a_nudge(keys, values, temperature, step=1e-6):
     return (before != after).any(dim=-1).double().mean().item()
 
 
-def search(wish, keys, values, temperature, steps=300, rate=0.5):
-    """Move a query downhill, from 0, until its output is near `wish`; return it and the distances on the way.
+def search(wish, keys, values, temperature, start, steps, rate):
+    """Move a query downhill from `start`, to bring its output near `wish`; return the distance before and after.
 
     The hard lookup has no gradient to follow, and autograd none to offer, so there the query moves by nothing.
     """
-    query = torch.zeros(keys.shape[1], requires_grad=True)
-    distances = []
-    for _ in range(steps):
-        output = mixture(query[None], keys, values, temperature)[0]
-        loss = (output - wish).square().sum()
+    query, distances = start, []
+    for _ in range(steps + 1):
+        query = query.detach().requires_grad_()
+        loss = (mixture(query[None], keys, values, temperature)[0] - wish).square().sum()
         distances.append(loss.detach().sqrt().item())
         if loss.requires_grad:
             (slope,) = torch.autograd.grad(loss, query)
-            query = (query - rate * slope).detach().requires_grad_()
-    return query.detach(), distances
+            query = query - rate * slope
+    return distances[0], distances[-1]
 
 
 def jacobian_error(scores):
@@ -82,7 +81,7 @@ def shares_by_distance(steps, fits_at, width=64):
 
 # A grammar of English sentences, and their French. A colour follows its noun in French, a size stays in front,
 # and *the* and the adjectives take the noun's gender: to write *la*, a model must look at a noun further on.
-NOUNS = {"cat": "chat m", "dog": "chien m", "bird": "oiseau m", "boy": "garçon m"}
+NOUNS = {"cat": "chat m", "dog": "chien m", "horse": "cheval m", "boy": "garçon m"}
 NOUNS |= {"house": "maison f", "car": "voiture f", "girl": "fille f", "table": "table f"}
 SIZES = {"small": ("petit", "petite"), "tall": ("grand", "grande")}
 COLOURS = {
@@ -164,10 +163,13 @@ class Translator(nn.Module):
         return torch.stack(said, dim=1), torch.stack(weights, dim=1)
 
 
-def train_translator(steps, batch=32, seed=0):
-    """Train a translator on random sentences; return it and the set of English sentences that it saw."""
-    torch.manual_seed(seed)
-    rng, seen = random.Random(seed), set()
+def train_translator(steps, batch=32, start=0):
+    """Train a translator on random sentences; return it and the set of English sentences that it saw.
+
+    start: the seed of its first parameters. The sentences are the same for all.
+    """
+    torch.manual_seed(start)
+    rng, seen = random.Random(0), set()
     model = Translator()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(steps):
@@ -185,7 +187,7 @@ def train_translator(steps, batch=32, seed=0):
 @torch.no_grad()
 def examine(model, seen, count):
     """On sentences not seen in training, as shares: words right; words other than articles whose largest weight is on
-    the word that they render; articles whose largest weight is on *the*; on a word after it, up to the noun whose
+    the word that they render; articles whose largest weight is on *the*; on an adjective between it and the noun whose
     gender they take; and on that noun."""
     rng, fresh = random.Random(1), []
     while len(fresh) < count:
@@ -196,18 +198,18 @@ def examine(model, seen, count):
     target = padded(french, FRENCH)
     said, weights = model(padded(english, ENGLISH), target)
     said, looked = said.argmax(dim=-1), weights.argmax(dim=-1)
-    right, aligned, on_the, on_phrase, on_noun = [], [], [], [], []
+    right, aligned, on_the, before_noun, on_noun = [], [], [], [], []
     for b, (source, words, at) in enumerate(fresh):
         for i, word in enumerate(words):
             right.append(FRENCH[said[b, i]] == word)
             if word in ("le", "la"):
                 noun = next(j for j in range(at[i], len(source)) if source[j] in NOUNS)
                 on_the.append(looked[b, i].item() == at[i])
-                on_phrase.append(at[i] < looked[b, i].item() <= noun)
+                before_noun.append(at[i] < looked[b, i].item() < noun)
                 on_noun.append(looked[b, i].item() == noun)
             else:
                 aligned.append(looked[b, i].item() == at[i])
-    return [sum(group) / len(group) for group in (right, aligned, on_the, on_phrase, on_noun)]
+    return [sum(group) / len(group) for group in (right, aligned, on_the, before_noun, on_noun)]
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@
 # {{introduction}}
 
 # %%
+import matplotlib.pyplot as plt
 import torch
 
 from autograder import check
@@ -43,7 +44,7 @@ print("with a fourth", torch.tensor([2.0, 1.0, 0.0, 0.0]).softmax(0))
 # %% [markdown]
 # ## 1. Softmax
 #
-# {{ch01/softmax}} · easy · 10 minutes
+# {{ch01/softmax}} · easy · 15 minutes
 #
 # Write `softmax`. Along the axis `dim`, each score becomes its exponential over the sum of the exponentials:
 #
@@ -56,7 +57,7 @@ print("with a fourth", torch.tensor([2.0, 1.0, 0.0, 0.0]).softmax(0))
 # * **values**, 1 point: along the last axis.
 # * **any axis**, 1 point: along the first, a middle one, one counted from the end.
 # * **stability**, 1 point: scores of ±10 000, in one tensor and in one row, where `exp` alone overflows.
-# * **half precision**, 1 point: float16 and bfloat16 scores give weights of the same type.
+# * **half precision**, 1 point: float16 and bfloat16 scores give weights of the same type; how you compute them is up to you.
 # * **inputs unchanged**, 1 point: the scores are afterwards what they were before.
 #
 # Each of these also asks for the right values.
@@ -110,9 +111,9 @@ check("ch01/softmax", softmax)
 #
 # Write `soft_lookup`. A dictionary compares a query with its keys and returns one value.
 # This one returns a mixture of all values, in which well-fitting keys have the larger shares.
-# With the keys $k_1, \dots, k_S$, the values $v_1, \dots, v_S$ and the temperature $\tau$,
+# With the keys $k_1, \dots, k_S$, the values $v_1, \dots, v_S$ and the temperature $T$,
 #
-# $$w_j = \frac{e^{q \cdot k_j / \tau}}{\sum_i e^{q \cdot k_i / \tau}}, \qquad o = \sum_j w_j\, v_j.$$
+# $$w_j = \frac{e^{q \cdot k_j / T}}{\sum_i e^{q \cdot k_i / T}}, \qquad o = \sum_j w_j\, v_j.$$
 #
 # Return both, the output `(Dv,)` and the weights `(S,)`, in this order.
 # For the softmax, call yours or torch's.
@@ -155,7 +156,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
 
 
 # %% tags=["try"]
-# try it: how high is the horizon in the north-north-east? A dict raises KeyError; this one mixes what it knows.
+# try it: how high is the horizon in the north-north-east? No key says so; this dictionary mixes what it knows.
 keys = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]])  # north, east, south, west
 values = torch.tensor([[300.0], [100.0], [20.0], [80.0]])  # metres
 query = torch.tensor([0.4, 0.9])
@@ -178,7 +179,7 @@ check("ch01/soft_lookup", soft_lookup)
 # $$J_{ij} = \frac{\partial w_i}{\partial s_j}, \qquad J = \operatorname{diag}(w) - w\,w^\top.$$
 #
 # Write `softmax_jacobian`. It is given the weights; the scores are not needed any more.
-# Derive the formula first, with the quotient rule, once for $i = j$ and once for $i \neq j$.
+# Derive the formula once more before you write it, without looking: with the quotient rule, once for $i = j$ and once for $i \neq j$.
 #
 # *Judged:* the matrix `(S, S)`, for even and uneven weights, and where some are exactly 0.
 
@@ -274,8 +275,6 @@ def kernel_regression(x_query, x_keys, y_keys, bandwidth):
 
 # %% tags=["try"]
 # try it: the dots are a sine with noise. Which curve would you trust, and what happens beyond the last dot?
-import matplotlib.pyplot as plt
-
 x_keys = 6 * torch.rand(40)
 y_keys = x_keys.sin() + 0.3 * torch.randn(40)
 x_query = torch.linspace(-2, 8, 300)
@@ -294,12 +293,12 @@ check("ch01/kernel_regression", kernel_regression)
 # {{ch01/additive_scores}} · medium · 15 minutes
 #
 # How well does a word of the translation fit a word of the original?
-# Before the dot product, a small network said so (Bahdanau, Cho and Bengio 2015).
-# With the query $q_i$ and the key $k_j$ as rows of width $E$,
+# Before the dot product became usual, a small network said so (Bahdanau, Cho and Bengio 2015).
+# With the query $q_i$ and the key $k_j$ as rows of width $E$, not projected yet,
 #
-# $$e_{ij} = v \cdot \tanh(q_i W_q + k_j W_k).$$
+# $$s_{ij} = v \cdot \tanh(q_i W_q + k_j W_k).$$
 #
-# Write `additive_scores`: the scores of every query with every key.
+# $v$ is a vector of weights, and no value. Write `additive_scores`: the scores of every query with every key.
 # There is no softmax in it; that comes after.
 #
 # *Judged:*
@@ -335,6 +334,7 @@ def additive_scores(queries, keys, w_q, w_k, v):
 
 # %% tags=["try"]
 # try it: who is aligned with whom? Each word has a feature of its own; a trained network finds its own features.
+# A pair that fits lights one hidden unit, a pair that does not lights two; each counts against it, by −3.
 english = ["the", "European", "Economic", "Area"]
 french = ["la", "zone", "économique", "européenne"]
 keys, queries = torch.eye(4), torch.eye(4)[[0, 3, 2, 1]]
