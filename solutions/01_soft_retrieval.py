@@ -57,7 +57,8 @@ print("with a fourth", torch.tensor([2.0, 1.0, 0.0, 0.0]).softmax(0))
 # * **values**, 1 point: along the last axis.
 # * **any axis**, 1 point: along the first, a middle one, one counted from the end.
 # * **stability**, 1 point: scores of ±10 000, in one tensor and in one row, where `exp` alone overflows.
-# * **half precision**, 1 point: float16 and bfloat16 scores give weights of the same type; how you compute them is up to you.
+# * **half precision**, 1 point: float16 and bfloat16 scores give weights of the same type;
+#   how you compute them is up to you.
 # * **inputs unchanged**, 1 point: the scores are afterwards what they were before.
 #
 # Each of these also asks for the right values.
@@ -179,7 +180,8 @@ check("ch01/soft_lookup", soft_lookup)
 # $$J_{ij} = \frac{\partial w_i}{\partial s_j}, \qquad J = \operatorname{diag}(w) - w\,w^\top.$$
 #
 # Write `softmax_jacobian`. It is given the weights; the scores are not needed any more.
-# Derive the formula once more before you write it, without looking: with the quotient rule, once for $i = j$ and once for $i \neq j$.
+# Derive the formula once more before you write it, without looking:
+# with the quotient rule, once for $i = j$ and once for $i \neq j$.
 #
 # *Judged:* the matrix `(S, S)`, for even and uneven weights, and where some are exactly 0.
 
