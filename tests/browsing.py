@@ -251,6 +251,10 @@ def searches(visit):
     return [] if len(found) == 1 else [f"{len(found)} search controls", *found]
 
 
+def floating(visit):
+    return visit.probe("floating()")
+
+
 def unfolded(visit):
     return visit.probe("unfolded()")
 

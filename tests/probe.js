@@ -183,6 +183,8 @@ const probe = (() => {
     const controls = all("input[type=search], input[name=q], button[class*=search-button]").filter(seen);
     return controls.filter((one) => !controls.some((other) => other !== one && other.contains(one))).map(name);
   };
+  // What lies over the text instead of in it.
+  const floating = () => all("article *").filter((one) => getComputedStyle(one).position === "fixed").map(name);
   const FOLDS = ".dropdown, .toggle, .hint, .solution, details";
   // What promises to be folded and lies open: its own text, beyond its title, can be read.
   const unfolded = () => all(FOLDS, document.querySelector("article") ?? document).filter((one) => {
@@ -217,6 +219,6 @@ const probe = (() => {
     note();
   };
 
-  return { faint, theme, formulas, wide, searches, unfolded, open, close, slider, watch, name };
+  return { faint, theme, formulas, wide, searches, floating, unfolded, open, close, slider, watch, name };
 })();
 globalThis.probe = probe;

@@ -91,6 +91,10 @@ def test_there_is_one_search_control(visit):
     assert browsing.searches(visit) == []
 
 
+def test_nothing_of_the_text_floats_over_it(visit):
+    assert browsing.floating(visit) == []
+
+
 def test_what_can_be_unfolded_is_folded(visit):
     assert browsing.unfolded(visit) == []
 
@@ -292,6 +296,7 @@ def slips(browser, folder, tmp_path_factory):
         (browsing.errors, ["a script that throws", "a script that complains"]),
         (browsing.formulas, ["div.math", "mjx-merror", "“so $x$ is”"]),
         (browsing.searches, ["2 search controls"]),
+        (browsing.floating, ["div.admonition.over"]),
         (browsing.unfolded, ["details", "div.admonition.dropdown"]),
         (browsing.sideways, [" px", "table"]),
         (browsing.inaccessible, ["image-alt", "color-contrast"]),
