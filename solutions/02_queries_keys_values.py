@@ -236,7 +236,7 @@ check("ch02/scaled_dot_product_attention", scaled_dot_product_attention)
 # The middle step is the softmax, whose Jacobian for one row $p$ is $\operatorname{diag}(p) - p\,p^\top$.
 #
 # Compute it yourself, with matrix products and sums: no `backward()`, no `torch.autograd`.
-# The check cannot see how you did it; a person may look.
+# The check sees only the gradients: autograd would earn the points as well, and teach you nothing.
 #
 # *Judged:* the three gradients, in the order d_q, d_k, d_v, each of the shape of its input.
 
