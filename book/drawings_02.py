@@ -119,9 +119,12 @@ def saturation(d, panels):
 def gradients(multiples, at_scores, at_query):
     """Quartiles of gradient norms against c·√D, at the scores and at the query, for D = 64."""
     fig, ax = plt.subplots(figsize=(5.0, 4.0), layout="constrained")
-    for quartiles, colour, style in ((at_scores, WEIGHT, "o-"), (at_query, QUERY, "s-")):
+    for quartiles, colour, style, fill in (
+        (at_scores, WEIGHT, "o-", (WEIGHT, 0.25)),
+        (at_query, QUERY, "s--", "none"),  # hollow and dashed, so that the two stay apart where they overlap
+    ):
         low, middle, high = zip(*quartiles, strict=True)
-        ax.fill_between(multiples, low, high, facecolor=(colour, 0.12), edgecolor=colour, linewidth=0.8)
+        ax.fill_between(multiples, low, high, facecolor=fill, edgecolor=colour, linestyle=style[1:], linewidth=1)
         ax.loglog(multiples, middle, style, color=colour, markersize=4)
     for place, name in ((1 / 8, "c = 1/D"), (1, "c = 1/√D"), (8, "c = 1")):
         ax.axvline(place, color=MASK, linewidth=1, linestyle=":")
@@ -145,9 +148,9 @@ def backward():
     nodes = {
         "Q": (1.2, 1.6, "(N, D)", QUERY),
         "K": (1.2, 5.4, "(S, D)", KEY),
-        "A": (5.6, 3.5, "(N, S)", WEIGHT),
-        "P": (9.2, 3.5, "(N, S)", WEIGHT),
-        "V": (9.2, 7.3, "(S, Dv)", VALUE),
+        "A": (5.0, 3.5, "(N, S)", WEIGHT),
+        "P": (9.4, 3.5, "(N, S)", WEIGHT),
+        "V": (9.4, 7.3, "(S, Dv)", VALUE),
         "O": (13.2, 5.4, "(N, Dv)", INK),
     }
     for name, (x, y, shape, colour) in nodes.items():
@@ -166,7 +169,7 @@ def backward():
         ax.text((left + right) / 2, (from_y + to_y) / 2 + 0.85, f"d{source}", ha="center", va="center")
     arrow(ax, (13.2, 8.9), (13.2, 6.4), style="--")
     ax.text(13.75, 8.0, "dO", ha="center", va="center")
-    ax.text(7.4, 3.1, "softmax", ha="center", va="bottom", size=9)
+    ax.text(7.2, 3.15, "softmax", ha="center", va="bottom")
     return fig, (
         "Q and K lead to A, A by softmax to P, P and V to O. "
         "Dashed arrows lead back: from dO to dP and dV, from dP to dA, from dA to dQ and dK."
