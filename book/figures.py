@@ -106,9 +106,10 @@ class Frames:
         )
         return (
             f'<div class="frames"><div class="frames-controls" hidden>'
-            f'<button type="button">Play</button><label for="frames-{key}">{html.escape(self.label)}</label>'
+            f'<label for="frames-{key}">{html.escape(self.label)}</label>'
             f'<input type="range" id="frames-{key}" min="0" max="{len(self.names) - 1}" value="{self.start}">'
-            f'<output for="frames-{key}">{html.escape(self.names[self.start])}</output></div>{drawings}</div>'
+            f'<output for="frames-{key}">{html.escape(self.names[self.start])}</output>'
+            f'<button type="button">Play</button></div>{drawings}</div>'
         )
 
     def widget(self):

@@ -15,7 +15,7 @@ from autograder import check
 # %% [markdown]
 # ## Warm-up: three guesses
 #
-# No points. A query fits three keys with the scores 2, 1 and 0. The softmax makes of them the weights
+# No points. A query fits three keys with the scores 2, 1 and 0. The softmax turns them into the weights
 # 0.665, 0.245 and 0.090. Write down what you expect before you run the next cell:
 #
 # > 1. Every score is raised by 1. Which weights grow?
@@ -69,7 +69,7 @@ print("with a fourth", torch.tensor([2.0, 1.0, 0.0, 0.0]).softmax(0))
 #
 # Recall your first guess: the same number taken off all scores of a row cancels.
 # Which number makes sure that no exponent is above 0, and that one of them is 0, so that the sum is at least 1?
-# It is another one for each row.
+# It is a different one for each row.
 # </details>
 #
 # <details><summary>Hint: which axis</summary>
@@ -257,8 +257,8 @@ check("ch01/softmax_jacobian", softmax_jacobian)
 #
 # <details><summary>Hint: far away</summary>
 #
-# $e^{-200}$ rounds to 0 in float32, and 0/0 is NaN. A small number added below the fraction makes it 0, as wrong.
-# Do what exercise 1 did about overflow; it helps against this, too.
+# $e^{-200}$ rounds to 0 in float32, and 0/0 is NaN. A small number added to the denominator gives 0,
+# which is wrong, too. Do what exercise 1 did about overflow; it helps here as well.
 # </details>
 
 

@@ -1,13 +1,17 @@
 """The last touches to the built pages.
 
 `repair` mends what axe-core finds in the theme's own HTML; each line names the rule it answers.
+`hold` keeps a comma or a full stop from beginning a line.
 `annotate` gives a link to a term or a paper what it says there, for `_static/notes.js` to show.
 """
 
+import re
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, NavigableString
+
+MARK = re.compile(r"[.,;:!?)’]+")
 
 
 def finish(app, failed):
@@ -18,6 +22,7 @@ def finish(app, failed):
     notes = {f"{name}#{anchor}": said for name, page in pages.items() for anchor, said in explained(page)}
     for name, page in pages.items():
         repair(page)
+        hold(page)
         annotate(page, dirname(name), notes)
         (root / name).write_text(str(page), "utf8")
 
@@ -39,6 +44,15 @@ def repair(page):
             button.decompose()
     if sidebar := page.select_one("#pst-primary-sidebar"):  # region
         sidebar["role"], sidebar["aria-label"] = "region", "Book"
+
+
+def hold(page):
+    """Keep a formula and the punctuation behind it on one line."""
+    for formula in page.select("span.math"):
+        if (text := formula.next_sibling) and (mark := MARK.match(str(text))) and isinstance(text, NavigableString):
+            text.replace_with(str(text)[mark.end() :])
+            held = formula.wrap(page.new_tag("span", attrs={"class": "held"}))
+            held.append(mark[0])
 
 
 def explained(page):

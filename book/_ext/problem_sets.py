@@ -25,8 +25,8 @@ NUMBERED = re.compile(r"^## (\d+)\. ", re.MULTILINE)
 
 INTRODUCTION = """\
 {workload}.
-To read an exercise here, open its card.
-To do it, start JupyterLab in the course's folder and open `{path}`.
+*Open* shows an exercise as a page of the book.
+To do it, [get the course's folder](#how-to-begin), start JupyterLab there, and open `{path}`.
 
 ```
 .venv/bin/jupyter lab

@@ -23,7 +23,7 @@ function wake(frames) {
     if (slider.value === slider.max) stop();
   }
   function start() {
-    if (slider.value === slider.max) slider.value = 0;
+    if ([slider.max, slider.defaultValue].includes(slider.value)) slider.value = 0; // all of it, unless moved by hand
     show();
     timer = setInterval(step, 700);
     play.textContent = "Pause";

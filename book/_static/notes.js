@@ -2,7 +2,7 @@
 // A link to a term or a paper says what it means under the pointer and under the keyboard's focus (_ext/finish.py).
 document.addEventListener("DOMContentLoaded", () => {
   const note = document.createElement("div");
-  let link = null, leaving = null;
+  let link = null, leaving = null, tapped = false;
   Object.assign(note, { className: "term-note", id: "term-note", hidden: true });
   note.setAttribute("role", "tooltip");
   document.body.append(note);
@@ -26,6 +26,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function hide() {
     link?.removeAttribute("aria-describedby");
     note.hidden = true;
+    tapped = false;
   }
   const leave = () => { leaving = setTimeout(hide, 200); }; // so that the pointer can reach the note
 
@@ -34,6 +35,13 @@ document.addEventListener("DOMContentLoaded", () => {
     target.addEventListener("focus", () => show(target));
     target.addEventListener("mouseleave", leave);
     target.addEventListener("blur", hide);
+    target.addEventListener("click", (event) => { // a finger's first tap shows the note, its second goes there
+      if (event.pointerType === "touch" && (note.hidden || link !== target || !tapped)) {
+        event.preventDefault();
+        show(target);
+        tapped = true;
+      }
+    });
   }
   note.addEventListener("mouseenter", () => clearTimeout(leaving));
   note.addEventListener("mouseleave", leave);
