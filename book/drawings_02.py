@@ -120,7 +120,7 @@ def gradients(multiples, at_scores, at_query):
     """Quartiles of gradient norms against c·√D, at the scores and at the query, for D = 64."""
     fig, ax = plt.subplots(figsize=(5.0, 4.0), layout="constrained")
     for quartiles, colour, style, fill in (
-        (at_scores, WEIGHT, "o-", (WEIGHT, 0.25)),
+        (at_scores, WEIGHT, "o-", (WEIGHT, 0.08)),
         (at_query, QUERY, "s--", "none"),  # hollow and dashed, so that the two stay apart where they overlap
     ):
         low, middle, high = zip(*quartiles, strict=True)
