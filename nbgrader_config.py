@@ -51,6 +51,12 @@ c.Autograde.autograde_preprocessors = [
     "autograder.gradebook.Record",
 ]
 
+c.GenerateFeedback.preprocessors = [
+    "nbgrader.preprocessors.GetGrades",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    "autograder.gradebook.Returned",
+]
+
 # What an earlier run left half done is finished before anything reads submissions, unless a grader is at work.
 try:
     with suppress(BadInput), alone():

@@ -4,6 +4,7 @@
 nbgrader is imported here and nowhere else.
 """
 
+import html
 import json
 import logging
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
+from nbformat.v4 import new_markdown_cell
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGrader
 from nbgrader.converters import Autograde, GenerateFeedback
@@ -28,7 +30,7 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets import Bool
 from traitlets.config import Config
 
-from . import annotate, box, cohort, grading, handed, lock, marks, received, store
+from . import annotate, box, cohort, grading, handed, lock, marks, received, report, store
 from .errors import BadInput
 from .progress import Progress
 
@@ -196,6 +198,24 @@ class Record(NbGraderPreprocessor):
             known |= {"auto": marks.automatic(submission), "mark": mark if examined["lasting"] else None}
             known |= marks.totals(submission, known["withheld"])
         cohort.record(about["assignment"], about["student"], verdict, reason, **known)
+        return notebook, resources
+
+
+class Returned(NbGraderPreprocessor):
+    """A feedback page lies elsewhere than the notebook, and so the book elsewhere from it.
+
+    Links in the problem set's text lead there. Its formulas are drawn by nbconvert's MathJax, or by the book's own
+    where the network is cut.
+    """
+
+    def preprocess(self, notebook, resources):
+        cohort.point_to_book()
+        there = report.book(report.beside())
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source = cell.source.replace(f"]({report.BUILT}/", f"]({there}/")
+        script = f'<script src="{html.escape(there)}/_static/feedback.js"></script>'
+        notebook.cells.append(new_markdown_cell(script))
         return notebook, resources
 
 

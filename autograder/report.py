@@ -85,7 +85,11 @@ def beside():
 def address(see, beside=BUILT):
     """Where the section is in the built book, whose address $COURSE_BOOK names; by default beside the notebooks."""
     page, _, section = see.partition("#")
-    return f"{os.environ.get('COURSE_BOOK', beside).rstrip('/')}/book/{page}.html#{section}"
+    return f"{book(beside)}/book/{page}.html#{section}"
+
+
+def book(beside=BUILT):
+    return os.environ.get("COURSE_BOOK", beside).rstrip("/")
 
 
 def under_kernel():

@@ -12,8 +12,9 @@ cd "$work"
 npm pack --silent "mathjax@$version" >/dev/null
 tar --extract --gzip --file "mathjax-$version.tgz"
 rm -rf "$target"
-mkdir -p "$target/input/tex" "$target/output/chtml/fonts"
+mkdir -p "$target/input/tex" "$target/output/chtml/fonts" "$target/ui"
 cp package/LICENSE package/es5/tex-chtml.js "$target"
+cp package/es5/ui/safe.js "$target/ui"                               # for feedback, which holds what students wrote
 cp -r package/es5/input/tex/extensions "$target/input/tex"           # a command such as \cancel fetches its own
 cp -r package/es5/output/chtml/fonts/woff-v2 "$target/output/chtml/fonts"
 "$root/.venv/bin/python" "$root/tools/icons.py"
