@@ -24,8 +24,8 @@ from .errors import BadInput
 
 HERE = "/course"  # where the course's files lie in the box
 FILES = (  # all that a worker sees of the course, beside the stub
-    "confine.py", "deadline.py", "draw.py", "isolation.py", "observe.py", "watch.py", "wire.py", "worker.py",
-    "zygote.py",
+    "carried.py", "confine.py", "deadline.py", "draw.py", "isolation.py", "observe.py", "watch.py", "wire.py",
+    "worker.py", "zygote.py",
 )  # fmt: skip
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 SETTINGS = ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu")

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import torch
 
 from .box import BoxFailed
+from .carried import lendable
 from .observe import OUTPUTS, Raw, Seen, looked_at, undefined
 from .subject import Subject
 from .wire import MESSAGE, BadFrame, Gone, Late, Peer
@@ -97,7 +98,8 @@ class Worker:
     def observe(self, name, inputs, look, given=None):
         """What the student's function `name` does on `inputs`."""
         try:
-            reply = self.ask("observe", name, inputs, asdict(look), given or {}, seconds=look.seconds)
+            given = {helper: lendable(function) for helper, function in (given or {}).items()}
+            reply = self.ask("observe", name, inputs, asdict(look), given, seconds=look.seconds)
             with self.checking():
                 return looked_at(raw(reply), inputs, look)
         except Lost as problem:

@@ -73,10 +73,9 @@ def trusted(exercise):
 
 
 def fairer(own, lent):
-    """The row with a right helper, unless that did not fit and the row tells nothing of the answer: the student may
-    have given theirs other arguments, and no gradient goes through one that is lent to another process."""
-    unfit = own.trial.case.gradient or (lent.seen.error and not own.seen.error)
-    return own if own.ok or (unfit and not lent.ok) else lent
+    """The row with a right helper, unless that does not fit: the student may have given theirs other arguments."""
+    unfit = lent.seen.late or (lent.seen.error and not own.seen.error)
+    return own if own.ok or unfit else lent
 
 
 def called_as_asked(exercise):

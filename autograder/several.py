@@ -57,12 +57,26 @@ def by_itself(run, arguments) -> Future:
 
 
 def submit(pool, run, arguments) -> Future:
-    """This may start a process, to which Ctrl-C must not come before `begin` does."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+    with undisturbed():
         return pool.submit(run, *arguments)
+
+
+@contextlib.contextmanager
+def undisturbed():
+    """Ctrl-C waits until a process has been started, and does not come to that process before `begin` does.
+
+    To block the signal is not enough here: another thread may take it, and it is raised in this one.
+    """
+    pressed = []
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the new process inherits this
+    try:
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

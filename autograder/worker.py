@@ -14,6 +14,7 @@ import types
 
 import torch
 
+from .carried import carrying
 from .deadline import OutOfTime, deadline
 from .observe import Look, Raw, act, undefined, words
 from .wire import Peer
@@ -72,6 +73,7 @@ class Notebook:
         """The account that `act` gives of the student's function `name`."""
         if name not in vars(self.module):
             return vars(Raw(error=undefined(name)))
+        given = {helper: carrying(*both) for helper, both in given.items()}
         return vars(act(vars(self.module)[name], inputs, Look(**look), given))
 
     def file(self, source):

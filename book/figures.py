@@ -54,7 +54,7 @@ def svg(fig, alt):
 
 
 def smaller(text, prefix):
-    """A drawing at less than half its bytes: places to a tenth of a point, and short ids, that no other drawing has."""
+    """A drawing at about half its bytes: places to a tenth of a point, and short ids, that no other drawing has."""
     places = re.sub(r' (?:d|x|y|transform)="[^"]*"', tenths, text[text.index("<svg") :])
     asked = "--strip-xml-prolog --indent=none --no-line-breaks --quiet --enable-id-stripping --shorten-ids"
     return scourString(places, parse_args([*asked.split(), f"--shorten-ids-prefix={prefix}"]))

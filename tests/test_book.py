@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
@@ -48,14 +49,14 @@ def parsed(path):
     return BeautifulSoup(path.read_text("utf8"), "html.parser")
 
 
-def tiny(folder, cell):
+def tiny(folder, cell, text=""):
     """A book of one page with one cell, under the course's own configuration."""
     for name in ("_static", "_ext"):
         shutil.copytree(ROOT / "book" / name, folder / "book" / name)
     for name in ("_config.yml", "book/references.bib"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
-    (folder / "book/index.md").write_text(f"{HEADER}# One page\n\n```{{code-cell}} ipython3\n{cell}\n```\n")
+    (folder / "book/index.md").write_text(f"{HEADER}# One page\n\n{text}\n\n```{{code-cell}} ipython3\n{cell}\n```\n")
     return build(folder, folder / "out")
 
 
@@ -182,12 +183,32 @@ def test_every_icon_is_in_the_font_that_was_cut_down(book):
     html = "".join(path.read_text("utf8") for path in book.parent.rglob("*.html"))
     static = book.parent / "_static"
     there = TTFont(static / "vendor/fontawesome/webfonts/fa-solid-900.woff2").getBestCmap()
-    style = (static / "styles/pydata-sphinx-theme.css").read_text("utf8")
+    style = "".join(path.read_text("utf8") for path in (static / "styles").glob("*.css"))
     rules = re.findall(r'([^{}]+)\{content:"\\(f\w+)"\}', style)
     points = {icon: point for names, point in rules for icon in re.findall(r"\.fa-([a-z-]+):before", names)}
     icons = {icon for icon in re.findall(r"\bfa-([a-z-]+)", html) if icon in points}
+    by_style = re.findall(r'([^{}]+)\{[^{}]*content:"\\(f\w{3})"', style)
+    points |= {names: point for names, point in by_style if ".fa-" not in names}
+    icons |= points.keys() & {names for names, _ in by_style}
     assert {"bars", "download", "magnifying-glass"} <= icons
     assert not [icon for icon in icons if int(points[icon], 16) not in there]
+
+
+def test_finishing_a_page_twice_changes_nothing(book, tmp_path, monkeypatch):
+    """Pages that an edit leaves as they are stay in the folder, and are finished again."""
+    monkeypatch.syspath_prepend(ROOT / "book/_ext")
+    import finish
+
+    copy = shutil.copytree(book.parent, tmp_path / "html", ignore=shutil.ignore_patterns("_static", "_sources"))
+    before = {path: path.read_bytes() for path in copy.rglob("*.html")}
+    finish.finish(SimpleNamespace(builder=SimpleNamespace(format="html"), outdir=copy), None)
+    assert [path for path, text in before.items() if path.read_bytes() != text] == []
+
+
+def test_a_problem_set_that_is_not_there_stops_the_build(tmp_path):
+    done = tiny(tmp_path, "1", "{workload}`99_nothing`")
+    assert done.returncode != 0
+    assert "solutions/99_nothing.py announces no exercise" in done.stdout
 
 
 def test_links_to_terms_and_papers_say_what_stands_there(page):

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from browsing import Reader, Site, chromium_browser
 
-from autograder import cohort, exercises
+from autograder import cohort
 
 THEMES = ("light", "dark")
 WIDTHS = (360, 768, 1280)
@@ -54,9 +54,10 @@ def reader(browser, folder):
 
 @pytest.fixture(scope="module", params=PAGES)
 def visit(request, reader):
-    """A page as it was opened by http; a test leaves it as it was."""
+    """A page as it was opened by http; what a test does on it goes on without an error."""
     with reader.visit(request.param, permissions=["clipboard-read", "clipboard-write"]) as opened:
         yield opened
+        assert browsing.outside(opened) + browsing.missing(opened) + browsing.errors(opened) == []
 
 
 def test_the_pages_are_those_of_the_contents(folder):
@@ -172,6 +173,31 @@ def test_figures_stand_still_without_scripts_and_on_paper(reader, moving):
             assert browsing.still(visit) == [], name
 
 
+def test_on_paper_a_page_is_light_and_unfolded(reader, moving):
+    with reader.visit(moving[0], color_scheme="dark") as visit:
+        state = "[document.documentElement.dataset.theme, document.querySelectorAll('details:not([open])').length]"
+        theme, folded = visit.page.evaluate(state)
+        assert theme == "dark" and folded > 5
+        for event, shown in (("beforeprint", ["light", 0]), ("afterprint", [theme, folded])):
+            for _ in "twice":
+                visit.page.evaluate("event => dispatchEvent(new Event(event))", event)
+            assert visit.page.evaluate(state) == shown
+        assert browsing.errors(visit) == []
+
+
+def test_a_first_tap_shows_a_note_and_a_second_goes_there(reader, moving):
+    with reader.visit(moving[0], **PHONE) as visit:
+        note, link = visit.page.locator(".term-note"), visit.page.locator("article a[data-note]").first
+        link.tap()
+        assert note.is_visible() and note.inner_text() == link.get_attribute("data-note")
+        visit.page.locator("article h1").tap()
+        assert not note.is_visible()
+        link.tap()
+        assert note.is_visible() and visit.page.url.endswith(moving[0])
+        link.tap()
+        visit.page.wait_for_url("**/glossary.html#*")
+
+
 def test_play_shows_every_frame_to_the_last(reader, moving):
     for name in moving:
         with reader.visit(name, clock=True) as visit:
@@ -183,12 +209,13 @@ def test_play_stops_when_told(reader, moving):
     """Pause holds the frame, and so does a hand on the slider."""
     with reader.visit(moving[0], clock=True) as visit:
         frames = visit.page.locator(".frames").first
-        frames.locator("input").evaluate("one => { one.value = 0; one.dispatchEvent(new Event('input')); }")
+        number = frames.evaluate("one => probe.slider(one).names.length")
         for stop in (frames.locator("button").click, lambda: frames.locator("input").press("Home")):
             frames.locator("button").click()
             visit.page.clock.run_for(1_000)
             stop()
             held = frames.evaluate("one => probe.slider(one).shown")
+            assert held != [number - 1]
             visit.page.clock.run_for(10_000)
             assert frames.evaluate("one => probe.slider(one).shown") == held
 
@@ -261,13 +288,6 @@ def test_the_theme_button_changes_the_drawings(reader, moving):
         assert len(inks) == 2
 
 
-@pytest.mark.parametrize("exercise", exercises(), ids=lambda one: one.name)
-def test_feedback_leads_to_a_section(folder, exercise):
-    page, anchor = exercise.see.split("#")
-    if (path := folder / f"book/{page}.html").exists():
-        assert anchor in browsing.anchors(path)
-
-
 # ---- each check finds what it is there for
 
 
@@ -280,7 +300,6 @@ def slips(browser, folder, tmp_path_factory):
     (there / "glossary.html").write_text(
         "<dl class=glossary><dt id=term-key>key</dt><dd>What a token is found by</dd></dl>"
     )
-    (there / "big.css").write_bytes(b"/*" + bytes(range(48, 58)) + Path(shutil.__file__).read_bytes() * 30)
     with (
         Site(there) as site,
         Reader(browser, site, 3_000).visit(SLIPS.name, permissions=["clipboard-read", "clipboard-write"]) as visit,

@@ -115,12 +115,13 @@ def test_looking_at_the_disk_makes_nothing(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run_of_tests(tmp_path):
-    """Runs one passing test beside a copy of our conftest."""
+    """Runs one passing test beside a copy of our conftest and what it imports."""
 
     def run(**environment: str) -> subprocess.CompletedProcess:
         folder = tmp_path / "suite"
         folder.mkdir()
-        shutil.copy(ROOT / "tests/conftest.py", folder)
+        for name in ("conftest.py", "building.py"):
+            shutil.copy(ROOT / "tests" / name, folder)
         (folder / "test_one.py").write_text("def test_chromium(chromium): ...\ndef test_nothing(): ...\n")
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", "--rootdir", folder, folder],

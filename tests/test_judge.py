@@ -18,8 +18,9 @@ from autograder.checking import PointsMissing
 from autograder.exercises import get
 from autograder.exercises.ch02.scaled_dot_product_attention import attend
 from autograder.exercises.ch08.KVCache import Buffers
-from autograder.judging import trial, trials
-from autograder.observe import Look, observe
+from autograder.explain import Row
+from autograder.judging import fairer, trial, trials
+from autograder.observe import Look, Seen, observe
 from autograder.trial import Planted
 
 ATTENTION = "ch02/scaled_dot_product_attention"
@@ -117,6 +118,29 @@ def multi_head_attention(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     assert report.points == report.max_points
     assert "builds on your scaled_dot_product_attention, which is wrong" in report.message
     assert namespace["scaled_dot_product_attention"] is own
+
+
+@pytest.mark.parametrize(
+    ("own", "lent", "taken"),
+    [
+        ("right", "wrong", "own"),
+        ("wrong", "right", "lent"),
+        ("wrong", "wrong", "lent"),
+        ("wrong", "raises", "own"),
+        ("wrong", "late", "own"),
+        ("raises", "right", "lent"),
+        ("raises", "wrong", "lent"),
+        ("raises", "raises", "lent"),
+        ("raises", "late", "own"),
+    ],
+)
+def test_the_row_with_a_right_helper_counts_unless_that_does_not_fit(own, lent, taken):
+    def row(kind):
+        late = kind == "late"
+        return Row(None, Seen(error=("E", "") if late or kind == "raises" else None, late=late), kind == "right")
+
+    rows = {"own": row(own), "lent": row(lent)}
+    assert fairer(**rows) is rows[taken]
 
 
 def test_a_refusal_is_judged_by_its_type():

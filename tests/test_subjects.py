@@ -139,3 +139,41 @@ def test_helpers_are_lent_across_the_processes(boxed):
     report = boxed("ch03/multi_head_attention", wrong + HEADS)
     assert report.points == report.max_points
     assert "which is wrong" in report.message
+
+
+LOOKUP = """
+import torch
+
+def softmax(scores, dim):
+    HELPER
+
+def soft_lookup(query, keys, values, temperature=1.0):
+    weights = softmax(keys @ query / temperature, dim=0)
+    return weights @ values, weights
+"""
+
+
+@pytest.mark.parametrize(
+    "helper",
+    ["return scores.exp()", "raise ValueError('no')", "return scores.softmax(dim).detach()", "return 1 / 0"],
+)
+def test_a_lent_helper_lets_gradients_through(boxed, helper):
+    """The same points in a notebook and in a class, although the helper is in another process."""
+    source = LOOKUP.replace("HELPER", helper)
+    exec(source, namespace := {})
+    here, there = judge("ch01/soft_lookup", namespace["soft_lookup"]), boxed("ch01/soft_lookup", source)
+    assert here.points == here.max_points
+    assert (there.properties, there.message) == (here.properties, here.message)
+
+
+def test_a_lent_helper_is_called_by_name_as_well(boxed):
+    source = LOOKUP.replace("HELPER", "return scores").replace("softmax(keys @ query / temperature, dim=0)", "NAMED")
+    named = "softmax(scores=keys @ query / temperature, dim=0)"
+    report = boxed("ch01/soft_lookup", source.replace("NAMED", named))
+    assert report.points == report.max_points, report
+
+
+def test_a_helper_of_other_arguments_does_not_hide_what_is_wrong(boxed):
+    source = LOOKUP.replace("softmax(scores, dim)", "softmax(scores)").replace("HELPER", "return scores.exp()")
+    source = source.replace(", dim=0)", ")")
+    assert "not_normalised" in boxed("ch01/soft_lookup", source).mistakes

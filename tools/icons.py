@@ -16,11 +16,13 @@ ICON = re.compile(r"(?<![\w-])fa-[a-z0-9-]+")
 
 def main():
     themes = [Path(find_spec(name).origin).parent for name in ("pydata_sphinx_theme", "sphinx_book_theme")]
-    static = themes[0] / "theme/pydata_sphinx_theme/static"
-    points = drawn((static / "styles/pydata-sphinx-theme.css").read_text("utf8"), named(themes))
+    styles = "".join(path.read_text("utf8") for theme in themes for path in theme.rglob("static/styles/*.css"))
+    font = themes[0] / f"theme/pydata_sphinx_theme/static/{FONT}.ttf"
+    unicodes = f"--unicodes={','.join(drawn(styles, named(themes)))}"
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    command = [Path(sys.executable).with_name("pyftsubset"), static / f"{FONT}.ttf", f"--unicodes={','.join(points)}"]
-    subprocess.run([*command, "--flavor=woff2", f"--output-file={TARGET}"], check=True)
+    command = [Path(sys.executable).with_name("pyftsubset"), font, unicodes]
+    # The name of the whole font is reserved for the whole font (SIL OFL 1.1, clause 3).
+    subprocess.run([*command, "--flavor=woff2", "--obfuscate-names", f"--output-file={TARGET}"], check=True)
 
 
 def named(themes):

@@ -18,13 +18,14 @@ def finish(app, failed):
     if failed or app.builder.format != "html":
         return
     root = Path(app.outdir)
-    pages = {path.relative_to(root).as_posix(): parsed(path) for path in root.rglob("*.html")}
+    found = (path for path in root.rglob("*.html") if "_static" not in path.parts)
+    pages = {path.relative_to(root).as_posix(): parsed(path) for path in found}
     notes = {f"{name}#{anchor}": said for name, page in pages.items() for anchor, said in explained(page)}
     for name, page in pages.items():
         repair(page)
         hold(page)
         annotate(page, dirname(name), notes)
-        (root / name).write_text(str(page), "utf8")
+        (root / name).write_text(f"{str(page).rstrip()}\n", "utf8")
 
 
 def parsed(path):
@@ -48,7 +49,7 @@ def repair(page):
 
 def hold(page):
     """Keep a formula and the punctuation behind it on one line."""
-    for formula in page.select("span.math"):
+    for formula in page.select(":not(.held) > span.math"):
         if (text := formula.next_sibling) and (mark := MARK.match(str(text))) and isinstance(text, NavigableString):
             text.replace_with(str(text)[mark.end() :])
             held = formula.wrap(page.new_tag("span", attrs={"class": "held"}))
@@ -66,6 +67,7 @@ def explained(page):
 def annotate(page, folder, notes):
     for link in page.select("article a.internal[href*='#']"):
         place = normpath(join(folder, link["href"]))
+        link.attrs.pop("data-note", None)  # of an earlier build
         if place in notes:
             link["data-note"] = notes[place]
 

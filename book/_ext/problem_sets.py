@@ -61,9 +61,11 @@ class Announced:
 
 
 def announced(problem_set):
-    """The exercises of a problem set, in its order."""
+    """The exercises of a problem set, in its order; ValueError when there are none."""
     source = ROOT / "solutions" / f"{problem_set}.py"
     found = ANNOUNCED.findall(source.read_text("utf8")) if source.exists() else []
+    if not found:
+        raise ValueError(f"solutions/{problem_set}.py announces no exercise; name a set, as 02_queries_keys_values.")
     return [Announced(*words, int(minutes)) for *words, minutes in found]
 
 
@@ -85,10 +87,10 @@ class Exercises(SphinxDirective):
 
     def run(self):
         [name] = self.arguments
-        if not (exercises := announced(name)):
-            raise self.error(
-                f"solutions/{name}.py announces no exercise; name a problem set, as 02_queries_keys_values."
-            )
+        try:
+            exercises = announced(name)
+        except ValueError as error:
+            raise self.error(str(error)) from None
         self.env.note_dependency(str(ROOT / "solutions" / f"{name}.py"))
         cards = "".join(card(name, one) for one in exercises)
         introduction = INTRODUCTION.format(workload=workload(exercises), path=notebook(name))
@@ -110,7 +112,10 @@ def card(name, one):
 class Workload(SphinxRole):
     def run(self):
         self.env.note_dependency(str(ROOT / "solutions" / f"{self.text}.py"))
-        return [nodes.Text(workload(announced(self.text)))], []
+        try:
+            return [nodes.Text(workload(announced(self.text)))], []
+        except ValueError as error:
+            return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
 
 
 def as_a_page(app, docname, source):
