@@ -43,6 +43,10 @@ class Draw:
         radius = (-2 * self.uniform(*shape).log()).sqrt()
         return mean + scale * radius * (2 * torch.pi * self.uniform(*shape)).cos()
 
+    def between(self, low, high):
+        """A number, uniform between the two."""
+        return low + (high - low) * float(self.uniform())
+
     def integers(self, low, high, *shape):
         """Whole numbers from low to high − 1; a plain int when no shape is given."""
         drawn = (low + (high - low) * self.uniform(*shape)).floor().long()

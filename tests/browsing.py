@@ -27,6 +27,7 @@ PACKED = (".html", ".js", ".css", ".svg", ".json", ".ipynb", ".txt", ".md")  # w
 LOCAL = r"(http://127\.0\.0\.1:\d+/|file:|data:|blob:|about:)"
 COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 DESKTOP = {"width": 1280, "height": 900}
+PAGE_BYTES, HTML_BYTES = 650_000, 60_000  # packed
 
 
 @cache
@@ -236,7 +237,7 @@ def weights(visit):
     return {path: len(sent(path)) for path in files if path.is_file()}
 
 
-def heavy(visit, page_bytes=650_000, html_bytes=60_000):
+def heavy(visit, page_bytes=PAGE_BYTES, html_bytes=HTML_BYTES):
     """A page above a budget."""
     sizes = weights(visit)
     total, html = sum(sizes.values()), sizes[visit.site.folder / visit.name]
@@ -436,6 +437,6 @@ def comes_and_goes(page, what, text, come, go):
 
 def becomes(page, definition, there):
     with contextlib.suppress(Late, Error):
-        page.wait_for_function(f"([text, there]) => ({SAYS})(text) === there", arg=[definition, there], timeout=1_000)
+        page.wait_for_function(f"([text, there]) => ({SAYS})(text) === there", arg=[definition, there])
         return True
     return False

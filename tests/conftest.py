@@ -58,12 +58,21 @@ def book(tmp_path_factory, worker_id):
     log, pages = out / "log", out / "_build/html/book"
     with FileLock(f"{out}.lock"):
         if not log.exists():
-            out.mkdir()
+            out.mkdir(exist_ok=True)
             done = build(cohort.ROOT, out)
             log.write_text(f"{done.returncode}\n{done.stdout}", "utf8")
     said = log.read_text("utf8")
     assert said.startswith("0\n"), said
     return pages
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """book/figures.py."""
+    monkeypatch.syspath_prepend(cohort.ROOT / "book")
+    import figures
+
+    return figures
 
 
 @pytest.fixture(scope="session")

@@ -109,17 +109,16 @@ const probe = (() => {
   function inDrawing(svg) {
     const page = ground(svg.parentElement);
     const elements = all(`${SHAPES}, text`, svg).filter((one) => !one.closest(undrawn) && one.getClientRects().length);
-    const shapes = elements.map((one) => painted(one, svg));
+    const painting = elements.map((one) => painted(one, svg));
+    const shapes = painting.filter((one) => one.element.localName !== "text"); // what may lie under a mark or a text
     shapes.forEach((shape, order) => { shape.order = order; });
     const found = [];
-    for (const shape of shapes) {
+    for (const shape of painting) {
       const { element, box, fill, stroke } = shape;
       if (element.localName === "text") {
         if (!fill || !words(element.textContent)) continue;
-        const solid = shapes.filter((one) => one.element.localName !== "text");
-        solid.forEach((one, order) => { one.order = order; });
-        const order = solid.filter((one) => one.element.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING).length;
-        const reading = worst(fill, { ...shape, order }, solid, along(box), page);
+        const order = shapes.filter((one) => one.element.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING).length;
+        const reading = worst(fill, { ...shape, order }, shapes, along(box), page);
         if (reading[0] < 4.5) found.push(line(shape, "text", reading, fill));
         continue;
       }

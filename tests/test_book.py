@@ -124,6 +124,15 @@ def test_page_02_says_what_was_measured(book):
     assert abs(at_1024 / 1024 - 1) < 0.05
 
 
+def test_page_01_says_what_was_measured(book):
+    """Within wide bounds: it trains a model, which no two machines do alike to the last digit."""
+    text = parsed(book / "01-soft-retrieval.html").article.get_text(" ", strip=True)
+    words, aligned = re.search(r"it gets ([\d.]+) % of the words right .*? render in ([\d.]+) %", text, re.S).groups()
+    assert float(words) > 95 and float(aligned) > 90
+    hard, soft, cold = re.findall(r"(?:hard|T = 0.2\\\)|T = 0.05\\\)) (0\.\d+) (0\.\d+)", text)
+    assert hard[0] == hard[1] and float(soft[1]) < 0.05 and abs(float(cold[0]) - float(cold[1])) < 0.01
+
+
 def test_a_card_for_each_exercise_says_what_it_is_worth_and_leads_to_it(page, book, chapter):
     cards = page.select("#problem-set .sd-card")
     points = [card.select_one(".sd-card-text").get_text().split(" · ")[0] for card in cards]
@@ -214,14 +223,6 @@ def test_a_problem_set_that_is_not_there_stops_the_build(tmp_path):
 def test_links_to_terms_and_papers_say_what_stands_there(page):
     notes = [link.get("data-note") for link in page.select("a[href^='glossary.html#'], a[href^='bibliography.html#']")]
     assert len(notes) > 10 and all(notes)
-
-
-@pytest.fixture
-def figures(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "book")
-    import figures
-
-    return figures
 
 
 def test_a_drawing_takes_the_page_colour_and_is_stable(figures):

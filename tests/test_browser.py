@@ -85,7 +85,7 @@ def test_every_formula_is_typeset(visit):
 
 
 def test_it_is_light_enough(visit):
-    assert browsing.heavy(visit, page_bytes=650_000, html_bytes=60_000) == []
+    assert browsing.heavy(visit) == []
 
 
 def test_there_is_one_search_control(visit):

@@ -1,7 +1,6 @@
 """The colours of queries, keys, values, weights and masks can be told apart, by everybody and in both themes."""
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,14 +15,6 @@ SIGHT = {
     "tritanope": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-
-
-@pytest.fixture
-def figures(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "book")
-    import figures
-
-    return figures
 
 
 def srgb(colour):
@@ -58,5 +49,5 @@ def test_no_two_are_alike(figures, sight):
 @pytest.mark.parametrize("name", NAMES)
 def test_each_stands_out_and_can_be_written_on(figures, name, theme):
     colour, (ground, ink) = srgb(getattr(figures, name)), map(srgb, PAGES[theme])
-    assert contrast(colour, ground) >= 3
+    assert contrast(colour, ground) >= 3.2
     assert contrast(figures.SHADE * colour + (1 - figures.SHADE) * ground, ink) >= 4.5

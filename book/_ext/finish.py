@@ -42,6 +42,8 @@ def repair(page):
         entry.parent.attrs.pop("role", None)
     if page.select_one(".bd-search-container"):  # the page of the search has its own field
         for button in page.select(".search-button-field, .search-button"):
+            if str(button.next_sibling).isspace():
+                button.next_sibling.extract()
             button.decompose()
     if sidebar := page.select_one("#pst-primary-sidebar"):  # region
         sidebar["role"], sidebar["aria-label"] = "region", "Book"

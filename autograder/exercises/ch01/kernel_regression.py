@@ -37,10 +37,6 @@ def strewn(draw, N, S, bandwidth=1.0, width=4.0):
     return {"x_query": x_query, "x_keys": x_keys, "y_keys": draw.normal(S, mean=1.0), "bandwidth": bandwidth}
 
 
-def between(draw, low, high):
-    return low + (high - low) * float(draw.uniform())
-
-
 @kernel_regression.case("values")
 def more_keys_than_queries(draw):
     N, S = sorted(draw.sizes("N S"))
@@ -55,18 +51,18 @@ def square(draw):  # normalising the wrong way does not show by its shape
 
 @kernel_regression.case("bandwidth")
 def narrow(draw):
-    return strewn(draw, *draw.sizes("N S"), bandwidth=between(draw, 0.3, 0.6), width=2.0)
+    return strewn(draw, *draw.sizes("N S"), bandwidth=draw.between(0.3, 0.6), width=2.0)
 
 
 @kernel_regression.case("bandwidth")
 def wide(draw):
-    return strewn(draw, *draw.sizes("N S"), bandwidth=between(draw, 2.0, 4.0), width=8.0)
+    return strewn(draw, *draw.sizes("N S"), bandwidth=draw.between(2.0, 4.0), width=8.0)
 
 
 def close_together(draw):
     """Keys so close together that each has a share far away too; and their place, which is not 0."""
     N, S = draw.sizes("N S")
-    h = between(draw, 0.5, 2.0)
+    h = draw.between(0.5, 2.0)
     place = 40 * h
     inputs = strewn(draw, N, S, bandwidth=h, width=h / 20)
     return inputs | {name: place + inputs[name] for name in ("x_query", "x_keys")}, place

@@ -32,10 +32,6 @@ def entries(draw):
     return {"query": draw.normal(D, scale=D**-0.5), "keys": draw.normal(S, D), "values": draw.normal(S, Dv)}
 
 
-def between(draw, low, high):
-    return low + (high - low) * float(draw.uniform())
-
-
 @soft_lookup.case("values")
 def every_size_differs(draw):
     return entries(draw)
@@ -49,12 +45,12 @@ def square(draw):  # S = D = Dv: exchanged roles do not show by their shape
 
 @soft_lookup.case("temperature")
 def cold(draw):
-    return entries(draw) | {"temperature": between(draw, 0.3, 0.6)}
+    return entries(draw) | {"temperature": draw.between(0.3, 0.6)}
 
 
 @soft_lookup.case("temperature")
 def hot(draw):
-    return entries(draw) | {"temperature": between(draw, 5.0, 20.0)}
+    return entries(draw) | {"temperature": draw.between(5.0, 20.0)}
 
 
 @soft_lookup.case("stability")
@@ -66,12 +62,12 @@ def scores_to_ten_thousand(draw):  # of either sign; yet most keys nearly tie
 
 @soft_lookup.case("stability")
 def nearly_frozen(draw):
-    return entries(draw) | {"temperature": between(draw, 0.0005, 0.001)}
+    return entries(draw) | {"temperature": draw.between(0.0005, 0.001)}
 
 
 @soft_lookup.case("gradient", gradient=("query", "keys", "values"))
 def of_every_input(draw):
-    return entries(draw) | {"temperature": between(draw, 1.5, 2.5)}
+    return entries(draw) | {"temperature": draw.between(1.5, 2.5)}
 
 
 SCORES = {
