@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Make again what the book brings to the browser: MathJax, from the npm registry, and the icons, from the theme installed
-# in .venv. What it writes is committed, so that a build needs no network.
+# Make again what the book brings to the browser: MathJax, from the npm registry, and the icons, from the theme that
+# `make test` installs in .venv. What it writes is committed, so that a build needs no network. Needs npm.
 set -euo pipefail
 version=3.2.2
+sum=1b9c0a1c44df864e915690558e72adb9cc5203360daefd385084ced3b6c64c09
 root="$(cd "$(dirname "$0")/.." && pwd)"
 target="$root/book/_static/vendor/mathjax"
 work="$(mktemp -d)"
@@ -10,6 +11,7 @@ trap 'rm -rf "$work"' EXIT
 
 cd "$work"
 npm pack --silent "mathjax@$version" >/dev/null
+echo "$sum  mathjax-$version.tgz" | sha256sum --check --quiet
 tar --extract --gzip --file "mathjax-$version.tgz"
 rm -rf "$target"
 mkdir -p "$target/input/tex" "$target/output/chtml/fonts" "$target/ui"
