@@ -6,6 +6,8 @@
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
+from .observe import copied, is_float
+
 
 def lendable(function):
     """The function, and what a backward pass asks of it; the two are lent together."""
@@ -38,9 +40,9 @@ class Carried(torch.autograd.Function):
     @staticmethod
     def forward(ctx, function, backward, form, *leaves):
         ctx.there, ctx.form = backward, form
-        ctx.leaves = [followed(x).detach() if is_float(x) else x for x in leaves]  # as they are now
+        ctx.leaves = [own(x) for x in leaves]  # as they are now: the caller may write into them
         arguments, keywords = tree_unflatten(leaves, form)
-        outputs = function(*arguments, **keywords)
+        outputs = tree_map(own, function(*arguments, **keywords))  # what is received is a view, which autograd guards
         return tuple(outputs) if isinstance(outputs, list) else outputs
 
     @staticmethod
@@ -51,10 +53,10 @@ class Carried(torch.autograd.Function):
         return None, None, None, *(next(found) if is_float(x) else None for x in ctx.leaves)
 
 
+def own(x):
+    return copied(x, x.dtype) if torch.is_tensor(x) else x
+
+
 def followed(x):
     """A copy of a floating-point tensor, from which autograd begins."""
-    return x.detach().clone().requires_grad_() if is_float(x) else x
-
-
-def is_float(x):
-    return torch.is_tensor(x) and x.is_floating_point()
+    return copied(x, x.dtype).requires_grad_() if is_float(x) else x

@@ -10,6 +10,7 @@ from .observe import flat
 from .trial import cast, distance, rms
 
 UNWRITTEN = ("NotImplementedError", "")  # what a released cell raises
+NOT_WRITTEN = "Not written yet: it raises NotImplementedError."
 
 
 def describe(row):
@@ -40,7 +41,7 @@ def raised(seen, case):
     said = ": ".join(filter(None, seen.error))
     if case.raises:
         return f"Wanted: a {case.raises.__name__}. Raised: {said}"
-    return "Not written yet: it raises NotImplementedError." if seen.error == UNWRITTEN else said
+    return NOT_WRITTEN if seen.error == UNWRITTEN else said
 
 
 def called_without(trial):

@@ -13,7 +13,7 @@ import time
 from . import cohort, images, policy
 from .box import shared
 from .boxed import TOTAL_SECONDS, Boxed, Worker
-from .describe import UNWRITTEN
+from .describe import NOT_WRITTEN
 from .judging import SECONDS, judge
 
 STARTS = 8  # workers that one submission may use up
@@ -131,7 +131,7 @@ def judged(run, exercise, function, student, secret, number, found):
     told = {"function": function, "number": number, "points": report.points, "max_points": report.max_points}
     said = report.diagnosis or report.message.splitlines()[0]
     told |= {"pending_points": report.pending_points, "doubt": doubt}
-    return [shown], {**told, "said": cohort.UNWRITTEN if UNWRITTEN in subject.errors else said}
+    return [shown], {**told, "said": cohort.UNWRITTEN if NOT_WRITTEN in report.message else said}
 
 
 def ended(kind, message):

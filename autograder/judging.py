@@ -36,7 +36,7 @@ def judged(exercise, subject, cases):
     """The report, and the rows that it rests on."""
     rows = run(subject, cases)
     alone = missed(rows)
-    if alone and exercise.uses and not unanswered(rows):
+    if alone and exercise.uses and not any(row.seen.late for row in rows):
         helped = run(subject, cases, trusted(exercise))
         rows = [fairer(own, lent) for own, lent in zip(rows, helped, strict=True)]
     return report(exercise, subject, rows, alone), rows
@@ -112,7 +112,10 @@ def sentences(exercise, subject, rows, found, carried):
     if not found or found[0].where:
         lines += facts(subject, failing, {name for cause in found for name in cause.where})
     if carried:
-        lines.append(f"It builds on your {helpers(exercise)}, which is wrong. With a right one it was judged as shown.")
+        lines.append(
+            f"It builds on your {helpers(exercise)}, which is wrong or not written yet. "
+            "With a right one it was judged as shown."
+        )
     return lines if failing else [*lines, "Right."]
 
 

@@ -118,6 +118,10 @@ def looked_at(raw, inputs, look):
     return seen
 
 
+def is_float(x):
+    return torch.is_tensor(x) and x.is_floating_point()
+
+
 def copied(x, dtype):
     """A copy in memory of its own, with the same strides: a kernel may depend on them."""
     if x.is_contiguous() or 0 in x.stride():
@@ -256,6 +260,7 @@ def lent(answer, helpers):
 
 def globals_of(answer):
     function = inspect.unwrap(answer.func if isinstance(answer, partial) else answer)
-    if inspect.isclass(function):
+    if not hasattr(function, "__globals__"):  # a class, or an object that can be called
+        function = function if inspect.isclass(function) else type(function)
         function = next(filter(inspect.isfunction, vars(function).values()), None)
     return getattr(function, "__globals__", {})

@@ -11,6 +11,7 @@ from .picture import Picture
 WIDTH = 80
 BUILT = "../../_build/html"  # seen from a notebook
 CELL = '<td style="text-align:left;padding:0 1em 0 0">'
+NO_FORMULA = "mathjax_ignore tex2jax_ignore"  # to MathJax 3, and to 2: what an exception says is a student's
 RIGHT, WRONG = "#009e73", "#d55e00"  # told apart by colour-blind readers too
 
 
@@ -74,7 +75,8 @@ class Report:
             else []
         )
         colour = RIGHT if self.points == self.max_points else WRONG
-        return f'<div style="border-left:4px solid {colour};padding:0 1em">{"".join(parts)}</div>'
+        style = f"border-left:4px solid {colour};padding:0 1em"
+        return f'<div class="{NO_FORMULA}" style="{style}">{"".join(parts)}</div>'
 
 
 def beside():

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from .draw import Draw
 from .errors import BadInput
 from .exercise import BF16, F16, F32
-from .observe import Look, Seen, copied, observe
+from .observe import Look, Seen, copied, is_float, observe
 
 MULTIPLE = {F32: 16, F16: 6, BF16: 6}  # of the rounding error; right answers were measured to stay below 5.5
 NUDGES = 4  # how often the inputs are moved to see what rounding does; half as often for a mistake
@@ -256,10 +256,6 @@ def constant(t):
 
 def along_rows(t):
     return t.mean(-2, keepdim=True).expand(t.shape) if t.shape[-2] > 1 else torch.zeros_like(t)
-
-
-def is_float(x):
-    return torch.is_tensor(x) and x.is_floating_point()
 
 
 def is_real(kind):

@@ -8,12 +8,14 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from nbconvert import HTMLExporter
-from nbformat.v4 import new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from autograder import cohort
 from autograder.gradebook import Returned
+from autograder.report import Report
 
 ASSIGNMENT = "01_soft_retrieval"
+RAISED = Report("softmax", {"values": (0, 4, "missed")}, r"ValueError: $\def\endless{\endless\endless}\endless$")
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +34,8 @@ def written(folder):
     """As `nbgrader generate_feedback` writes it, by the template that nbgrader's own extends."""
     notebook = nbformat.from_dict(cohort.released(ASSIGNMENT))
     notebook.cells.append(new_markdown_cell(r"$\href{javascript:document.title='run'}{x + 1}$"))
+    said = new_output("display_data", {"text/html": RAISED.html()})
+    notebook.cells.append(new_code_cell("check('ch01/softmax', softmax)", outputs=[said]))
     returned, _ = Returned().preprocess(notebook, {})
     path = folder / "page.html"
     path.write_text(HTMLExporter(template_name="classic").from_notebook_node(returned)[0], "utf-8")
@@ -54,3 +58,8 @@ def test_every_link_to_the_book_leads_to_its_section(shown):
 
 def test_a_formula_cannot_run_a_script(shown):
     assert shown.locator("a[href^='javascript']").count() == 0
+
+
+def test_a_report_is_text_and_no_formula(shown):
+    """What an exception says is a student's: a macro that calls itself keeps a browser busy for half a minute."""
+    assert RAISED.message in shown.locator(".tex2jax_ignore").inner_text()

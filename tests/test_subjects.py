@@ -177,3 +177,32 @@ def test_a_helper_of_other_arguments_does_not_hide_what_is_wrong(boxed):
     source = LOOKUP.replace("softmax(scores, dim)", "softmax(scores)").replace("HELPER", "return scores.exp()")
     source = source.replace(", dim=0)", ")")
     assert "not_normalised" in boxed("ch01/soft_lookup", source).mistakes
+
+
+OTHER_FORMS = {
+    "an object": "class Lookup:\n    def __call__(self, query, keys, values, temperature=1.0):\n"
+    "        return plain(query, keys, values, temperature)\n\nsoft_lookup = Lookup()",
+    "a module": "class Lookup(torch.nn.Module):\n    def forward(self, query, keys, values, temperature=1.0):\n"
+    "        return plain(query, keys, values, temperature)\n\nsoft_lookup = Lookup()",
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_a_helper_is_lent_to_whatever_can_be_called(boxed, form):
+    source = LOOKUP.replace("HELPER", "return scores.exp()").replace("def soft_lookup", "def plain") + OTHER_FORMS[form]
+    report = boxed("ch01/soft_lookup", source)
+    assert report.points == report.max_points, report
+
+
+def test_a_helper_that_is_not_written_yet_is_lent_too(boxed):
+    report = boxed("ch01/soft_lookup", LOOKUP.replace("HELPER", "raise NotImplementedError"))
+    assert report.points == report.max_points, report
+    assert "not written yet" in report.message
+
+
+def test_what_a_lent_helper_returns_may_be_written_into(boxed):
+    source = LOOKUP.replace("HELPER", "return scores.exp()").replace(
+        "    return weights @", "    weights *= 1\n    return weights @"
+    )
+    report = boxed("ch01/soft_lookup", source)
+    assert report.points == report.max_points, report

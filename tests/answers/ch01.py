@@ -29,6 +29,11 @@ def shares_of_the_total(scores, dim):
     return scores.div(scores.sum(dim).unsqueeze(dim))
 
 
+@mistake(SOFTMAX, "scores_returned")
+def no_step_at_all(scores, dim):
+    return torch.clone(scores)
+
+
 @mistake(SOFTMAX, "dim_ignored")
 def librarys_last_axis(scores, dim):
     return F.softmax(scores, dim=-1)
@@ -108,6 +113,18 @@ def every_step_in_place(scores, dim):
 @mistake(SOFTMAX, "float32_returned")
 def always_in_float(scores, dim):
     return torch.softmax(scores, dim, dtype=torch.float32)
+
+
+@wrong(SOFTMAX)
+def median_taken_off(scores, dim):
+    e = (scores - scores.median(dim, keepdim=True).values).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@wrong(SOFTMAX)
+def last_taken_off(scores, dim):
+    e = (scores - scores.narrow(dim, -1, 1)).exp()
+    return e / e.sum(dim, keepdim=True)
 
 
 @wrong(SOFTMAX)
@@ -376,6 +393,12 @@ def shares_of_the_similarity(query, keys, values, temperature=1.0):
     return torch.matmul(weights, values), weights
 
 
+@mistake(LOOKUP, "scores_for_weights")
+def sum_of_scores_times_values(query, keys, values, temperature=1.0):
+    s = (keys * query).sum(-1) / temperature
+    return (s[:, None] * values).sum(0), s
+
+
 @mistake(LOOKUP, "no_maximum")
 def exp_over_sum_of_exp(query, keys, values, temperature=1.0):
     e = torch.exp(torch.matmul(keys, query) / temperature)
@@ -454,6 +477,19 @@ def the_very_coldest(query, keys, values, temperature=1.0):
     s = torch.mv(keys, query)
     weights = (s == s.max()).float()
     return values[s.argmax()], weights
+
+
+@wrong(LOOKUP)
+def a_floor_under_the_temperature(query, keys, values, temperature=1.0):
+    weights = (keys @ query / max(temperature, 0.01)).softmax(0)
+    return weights @ values, weights
+
+
+@wrong(LOOKUP)
+def a_choice_in_the_cold(query, keys, values, temperature=1.0):
+    scores = keys @ query / temperature
+    weights = scores.softmax(0) if temperature > 0.1 else torch.eye(len(keys), dtype=keys.dtype)[scores.argmax()]
+    return weights @ values, weights
 
 
 @wrong(LOOKUP)

@@ -53,6 +53,12 @@ def hot(draw):
     return entries(draw) | {"temperature": draw.between(5.0, 20.0)}
 
 
+@soft_lookup.case("temperature")
+def as_cold_as_scores_are_small(draw):  # a floor under the temperature shows, and so does a hard choice in the cold
+    inputs, temperature = entries(draw), draw.between(0.001, 0.005)
+    return inputs | {"query": temperature * inputs["query"], "temperature": temperature}
+
+
 @soft_lookup.case("stability")
 def scores_to_ten_thousand(draw):  # of either sign; yet most keys nearly tie
     inputs = entries(draw)
@@ -161,6 +167,12 @@ def mixture_of_one(query, keys, values, temperature=1.0):
     """The weights are soft, but the output is the value of the largest alone. Mix all values, each by its weight."""
     _, weights = look_up(query, keys, values, temperature)
     return values[weights.argmax()], weights
+
+
+@soft_lookup.mistake
+def scores_for_weights(query, keys, values, temperature=1.0):
+    """The scores are taken for the weights. Take e^s, and divide by the sum: softmax."""
+    return look_up(query, keys, values, temperature, share="score", divide=False)
 
 
 @soft_lookup.right

@@ -77,6 +77,14 @@ def ten_thousand_of_either_sign_in_a_row(draw):  # the mean lies far below the l
     return {"scores": level[:, None] + draw.normal(S, D, scale=2.0), "dim": 0}
 
 
+@softmax.case("stability")
+def one_at_ten_thousand_in_a_row(draw):  # only the largest can be taken off: neither the middle nor any fixed place
+    N, S = draw.sizes("N S")
+    place = draw.integers(0, S - 1, N)
+    place[0] = S - 1  # one row in which the last is the largest
+    return {"scores": draw.normal(N, S).index_put((torch.arange(N), place), 1e4 + draw.normal(N)), "dim": -1}
+
+
 @softmax.case("half precision", dtypes=(F16, BF16), same_dtype=True)
 def halves(draw):
     return {"scores": draw.normal(*draw.sizes("B S D")), "dim": 1}
@@ -85,6 +93,11 @@ def halves(draw):
 @softmax.case("inputs unchanged", unchanged=True)
 def nothing_written_to(draw):
     return {"scores": draw.normal(*draw.sizes("N S")), "dim": -1}
+
+
+@softmax.case("inputs unchanged", dtypes=(F32, F16), unchanged=True)
+def nor_to_three_axes_of_halves(draw):
+    return {"scores": draw.normal(*draw.sizes("B S D")), "dim": -1}
 
 
 def normalise(
@@ -153,6 +166,12 @@ slip(
 slip(
     "float32_returned", "The weights come in float32 whatever the scores are. Give them the scores' dtype.", returns=F32
 )
+
+
+@softmax.mistake
+def scores_returned(scores, dim):
+    """The scores come back as they are. Take e^s, and divide by the sum along dim."""
+    return scores + 0
 
 
 @softmax.right
