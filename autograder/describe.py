@@ -8,6 +8,7 @@ import torch
 from .differ import Output, difference, known_as
 from .observe import flat
 from .trial import cast, distance, rms
+from .words import count
 
 UNWRITTEN = ("NotImplementedError", "")  # what a released cell raises
 NOT_WRITTEN = "Not written yet: it raises NotImplementedError."
@@ -25,16 +26,13 @@ def describe(row):
         return [
             f"Your function changes its input {', '.join(seen.changed)}. Work on a copy: the caller still needs it."
         ]
-    if len(seen.outputs) != len(want.outputs):
-        return [f"Returned: {many(len(seen.outputs))}. Wanted: {many(len(want.outputs))}, {', '.join(trial.named)}."]
+    given, wanted = count(len(seen.outputs), "value"), count(len(want.outputs), "value")
+    if given != wanted:
+        return [f"Returned: {given}. Wanted: {wanted}, {', '.join(trial.named)}."]
     if order := permuted(trial, seen):
         return [f"The right values, in another order: {', '.join(order)}. Wanted: {', '.join(trial.named)}."]
     words = [f"{name} {said}." for name, said in zip(trial.named, differences(trial, seen), strict=True) if said]
     return words + fitted(trial, seen) if words else [beside(trial, seen)]
-
-
-def many(n):
-    return "1 value" if n == 1 else f"{n} values"
 
 
 def raised(seen, case):

@@ -32,6 +32,7 @@ from nbformat.v4 import new_notebook
 
 from .exercises import get
 from .report import address
+from .words import count
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = "raise NotImplementedError  # your code here"  # also nbgrader_config.py's code_stub
@@ -177,7 +178,7 @@ def meaning(cell, name, folder):
     if "#" in name:
         return link(name)
     exercise = known(cell, name)
-    return f"**{exercise.max_points} point{'s' * (exercise.max_points != 1)}** · {link(exercise.see)}"
+    return f"**{count(exercise.max_points, 'point')}** · {link(exercise.see)}"
 
 
 def link(see):

@@ -4,6 +4,8 @@ import shutil
 import textwrap
 from collections import Counter
 
+from .words import count
+
 NAMES = ("student", "points", "verdict")
 UNMARKED = ("failed", "ungraded")  # verdicts with which there are no marks
 
@@ -47,5 +49,6 @@ def report(rows, sentences) -> str:
 
 def counted(rows) -> str:
     found = Counter(row["verdict"] for row in rows)
-    who = "1 student" if len(rows) == 1 else f"{len(rows)} students"
-    return f"{who}: {', '.join(f'{number} {verdict}' for verdict, number in found.most_common())}."
+    return (
+        f"{count(len(rows), 'student')}: {', '.join(f'{number} {verdict}' for verdict, number in found.most_common())}."
+    )

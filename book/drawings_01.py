@@ -169,25 +169,17 @@ def windows(stacks):
 def two_scores():
     """The additive score, and below it the dot product, as graphs."""
     fig, ax = canvas(14.2, 10.8)
-    ax.text(0.2, 0.5, "additive", weight="bold", va="center")
-    box(ax, (1.6, 1.9), "query", QUERY, width=2.4)
-    box(ax, (1.6, 4.3), "key", KEY, width=2.4)
-    for y, name in ((1.9, "× W_q"), (4.3, "× W_k")):
-        arrow(ax, (2.8, y), (6.0, 3.1 + (y - 3.1) * 0.25))
-        ax.text(4.6, y + (0.2 if y > 3 else -0.1), name, ha="center", va="bottom" if y < 3 else "top")
-    box(ax, (7.2, 3.1), "+,  tanh", width=2.4)
-    arrow(ax, (8.4, 3.1), (11.0, 3.1))
+    for top, title, joined in ((0.5, "additive", "+,  tanh"), (6.0, "dot product", "×,  sum")):
+        ax.text(0.2, top, title, weight="bold", va="center")
+        middle = top + 2.6
+        for y, name, colour, side in ((middle - 1.2, "query", QUERY, -1), (middle + 1.2, "key", KEY, 1)):
+            box(ax, (1.6, y), name, colour, width=2.4)
+            arrow(ax, (2.8, y), (6.0, middle + 0.3 * side))
+            ax.text(4.6, y + 0.15 * side, f"× W_{name[0]}", ha="center", va="bottom" if side < 0 else "top")
+        box(ax, (7.2, middle), joined, width=2.4)
+        arrow(ax, (8.4, middle), (11.0, middle))
+        box(ax, (12.3, middle), "score", WEIGHT, width=2.6)
     ax.text(9.6, 2.8, "· v", ha="center", va="bottom")
-    box(ax, (12.3, 3.1), "score", WEIGHT, width=2.6)
-    ax.text(0.2, 6.0, "dot product", weight="bold", va="center")
-    box(ax, (1.6, 7.4), "query", QUERY, width=2.4)
-    box(ax, (1.6, 9.8), "key", KEY, width=2.4)
-    for y, name in ((7.4, "× W_q"), (9.8, "× W_k")):
-        arrow(ax, (2.8, y), (6.0, 8.6 + (y - 8.6) * 0.25))
-        ax.text(4.6, y + (0.2 if y > 9 else -0.1), name, ha="center", va="bottom" if y < 9 else "top")
-    box(ax, (7.2, 8.6), "×,  sum", width=2.4)
-    arrow(ax, (8.4, 8.6), (11.0, 8.6))
-    box(ax, (12.3, 8.6), "score", WEIGHT, width=2.6)
     return fig, (
         "Additive: the query times W_q and the key times W_k are added, go through tanh, and meet v. "
         "Dot product: the query times W_q and the key times W_k are multiplied entry by entry and summed."

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from bs4 import BeautifulSoup
+from browsing import parsed
 from building import build
 from fontTools.ttLib import TTFont
 
@@ -43,10 +43,6 @@ def problem_set(chapter):
 
 def of(chapter):
     return [e for e in exercises() if e.chapter == f"ch{chapter[:2]}"]
-
-
-def parsed(path):
-    return BeautifulSoup(path.read_text("utf8"), "html.parser")
 
 
 def tiny(folder, cell, text=""):

@@ -12,6 +12,7 @@ import shutil
 from functools import partial
 
 from .. import box, cohort, lock
+from ..words import count
 from . import odd
 from .typed import ASSIGNMENT, STUDENTS, completed
 
@@ -61,16 +62,12 @@ def announce(classes, reason):
     if reason:
         left_out = sum(len(expected(assignment)) - len(names) for assignment, names in classes.items())
         print(f"{reason}\nSo the {left_out} hostile submissions are left out, and the others run without a sandbox.")
-    handed_in = " and ".join(f"{assignment} ({many(len(names))})" for assignment, names in classes.items())
+    handed_in = " and ".join(f"{assignment} ({count(len(names), 'student')})" for assignment, names in classes.items())
     print(
         f"A demonstration class hands in {handed_in}; grading and feedback take about"
         f" {'a minute' if reason else 'two minutes'}.",
         flush=True,
     )
-
-
-def many(n):
-    return f"{n} student{'s' * (n != 1)}"
 
 
 def empty(data):

@@ -16,6 +16,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from autograder.exercises import get
+from autograder.words import count
 
 ROOT = Path(__file__).parents[2]
 # As in a problem set:  # ## 1. Title   and below it   # {{ch02/NAME}} · easy · 5 minutes
@@ -72,10 +73,6 @@ def announced(problem_set):
 def workload(exercises):
     points, minutes = sum(e.exercise.max_points for e in exercises), sum(e.minutes for e in exercises)
     return f"{count(len(exercises), 'exercise')}, {count(points, 'point')}, {minutes} minutes"
-
-
-def count(number, word):
-    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def notebook(problem_set):

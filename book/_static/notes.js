@@ -39,7 +39,7 @@ document.addEventListener("DOMContentLoaded", () => {
     target.addEventListener("mouseleave", leave);
     target.addEventListener("blur", hide);
     target.addEventListener("click", (event) => { // a finger's first tap shows the note, its second goes there
-      if (event.pointerType === "touch" && (note.hidden || link !== target || !tapped)) {
+      if (event.pointerType === "touch" && !tapped) {
         event.preventDefault();
         show(target);
         tapped = true;
