@@ -191,12 +191,18 @@ def formulas(visit):
     return wrong if wrong or not found["count"] or found["loaded"] else ["no font of MathJax has loaded"]
 
 
-def sideways(visit, width=360):
+@contextlib.contextmanager
+def narrow(visit, width=360):
     visit.page.set_viewport_size({"width": width, "height": 800})
     try:
-        return visit.probe("wide()")
+        yield
     finally:
         visit.page.set_viewport_size(DESKTOP)
+
+
+def sideways(visit, width=360):
+    with narrow(visit, width):
+        return visit.probe("wide()")
 
 
 def inaccessible(visit, theme="light"):

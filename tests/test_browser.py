@@ -115,6 +115,12 @@ def test_axe_finds_nothing(visit, theme):
     assert browsing.inaccessible(visit, theme) == []
 
 
+def test_axe_finds_nothing_on_a_phone(visit):
+    """There, what is wider than the screen moves sideways, and has to by keyboard too."""
+    with browsing.narrow(visit):
+        assert browsing.inaccessible(visit) == []
+
+
 def test_what_is_copied_runs(visit):
     assert browsing.uncopyable(visit) == []
 
