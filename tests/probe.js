@@ -196,6 +196,7 @@ const probe = (() => {
     all("article details:not([open])").forEach((one) => { one.open = true; one.dataset.opened = ""; });
     all("article .toggle-hidden > button.toggle-button").forEach((one) => { one.click(); one.dataset.opened = ""; });
     all("svg[role=img]").forEach((one) => { one.parts = [...one.childNodes]; one.replaceChildren(); });
+    return new Promise((done) => requestAnimationFrame(() => setTimeout(done))); // once what watches sizes has seen it
   };
   const close = () => {
     all("article details[data-opened]").forEach((one) => { one.open = false; delete one.dataset.opened; });
