@@ -19,6 +19,7 @@ from pathlib import Path
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
+from nbconvert.preprocessors import Preprocessor
 from nbformat.v4 import new_markdown_cell
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGrader
@@ -201,12 +202,14 @@ class Record(NbGraderPreprocessor):
         return notebook, resources
 
 
-class Returned(NbGraderPreprocessor):
+class Returned(Preprocessor):
     """A feedback page lies elsewhere than the notebook, and so the book elsewhere from it.
 
     Links in the problem set's text lead there. Its formulas are drawn by nbconvert's MathJax, or by the book's own
     where the network is cut.
     """
+
+    enabled = Bool(True).tag(config=True)  # with nbgrader's base class, what the exporter sets would be warned of
 
     def preprocess(self, notebook, resources):
         cohort.point_to_book()

@@ -117,6 +117,11 @@ def test_nbgraders_commands_work_and_give_equal_marks(ours, stock):
         assert f",{student},,,,{row['points']:.1f},0.0,{row['points']:.1f},16.0" in exported
 
 
+def test_no_option_of_the_course_is_unknown_to_nbgrader(stock):
+    said = "\n".join(one.stderr for one in stock[1])
+    assert "not recognized" not in said, said
+
+
 def test_the_student_notebook_is_what_nbgrader_makes(stock):
     made = (stock[0] / "release" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_bytes()
     assert made == (cohort.RELEASED / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_bytes()
