@@ -20,6 +20,7 @@ changes one section only. The student's notebook is, byte for byte, what `nbgrad
 
 import ast
 import hashlib
+import itertools
 import os
 import re
 import sys
@@ -95,9 +96,31 @@ def write(sets, root):
             path = root / folder / one.name / f"{one.name}.ipynb"
             fresh = path.exists() and path.read_bytes() == text.encode()
             if not fresh:
+                if folder == "notebooks":
+                    keep(path, root)
                 replace(path, text)
             print("fresh" if fresh else "wrote", path.relative_to(root).as_posix())
     return 0
+
+
+def keep(path, root):
+    """Move a notebook out of the way in which somebody has worked: an answer is never written over."""
+    if path.exists() and worked_in(path):
+        # Not beside it: nbgrader releases what lies there.
+        free = (path.parent.with_name(f"{path.stem}-yours-{n}.ipynb") for n in itertools.count(1))
+        kept = next(one for one in free if not one.exists())
+        path.rename(kept)
+        print(f"kept  {kept.relative_to(root).as_posix()}, which holds your answers; move it back to go on")
+
+
+def worked_in(path):
+    """Whether there is an answer, an output, or what cannot be read."""
+    try:
+        found = nbformat.reads(path.read_text("utf8"), 4).cells
+    except Exception:  # whatever it is, it is none of ours
+        return True
+    answers = [cell.source for cell in found if cell.metadata.get("nbgrader", {}).get("solution")]
+    return any(STUB not in answer for answer in answers) or any(cell.get("outputs") for cell in found)
 
 
 def replace(path, text):

@@ -56,6 +56,14 @@ def tiny(folder, cell, text=""):
     return build(folder, folder / "out")
 
 
+def test_a_students_own_notebook_is_no_page(tmp_path):
+    copy = tmp_path / "notebooks/01_soft_retrieval/copy.ipynb"
+    copy.parent.mkdir(parents=True)
+    copy.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    assert tiny(tmp_path, "1").returncode == 0
+    assert not list(tmp_path.glob("out/**/copy.*"))
+
+
 @pytest.mark.parametrize(
     ("cell", "says"),
     [("1 / 0", "ZeroDivisionError"), ("import warnings; warnings.warn('look here')", "stderr was found")],

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from nbformat.v4 import new_output
 from traitlets.config import Config
 
 from autograder import notebooks
@@ -168,6 +169,43 @@ def test_only_what_changed_is_written(course, capsys):
         "fresh _build/source/small/small.ipynb",
         "fresh notebooks/small/small.ipynb",
     ]
+
+
+def answered(course):
+    notebook = nbformat.read(student(course), 4)
+    for cell in notebook.cells:
+        cell.source = cell.source.replace(notebooks.STUB, "return 2 * x")
+    nbformat.write(notebook, student(course))
+
+
+def run(course):
+    notebook = nbformat.read(student(course), 4)
+    notebook.cells[-1].outputs = [new_output("stream", text="3 of 3")]
+    nbformat.write(notebook, student(course))
+
+
+def broken(course):
+    student(course).write_text("{ half of it")
+
+
+@pytest.mark.parametrize("work", [answered, run, broken])
+def test_what_somebody_wrote_into_a_notebook_is_kept(course, capsys, work):
+    make(course)
+    fresh = student(course).read_bytes()
+    for n in (1, 2):
+        work(course)
+        theirs = student(course).read_bytes()
+        capsys.readouterr()
+        assert make(course) == 0
+        assert student(course).read_bytes() == fresh
+        assert (course / f"notebooks/small-yours-{n}.ipynb").read_bytes() == theirs
+        assert f"kept  notebooks/small-yours-{n}.ipynb, which holds your answers" in capsys.readouterr().out
+
+
+def test_a_stale_notebook_without_answers_is_written_over(course):
+    make(course)
+    make(course, SMALL.replace("Twice x", "2x"))
+    assert [path.name for path in (course / "notebooks").rglob("*.ipynb")] == ["small.ipynb"]
 
 
 def test_check_passes_on_a_fresh_clone_and_writes_nothing(course, capsys):

@@ -127,7 +127,13 @@ def as_a_page(app, docname, source):
     source[0] = json.dumps(read)
 
 
+def include(app, config):
+    """Of what lies in notebooks/, the problem sets alone: students keep copies of their own there."""
+    config.include_patterns.extend(sorted(notebook(path.stem) for path in (ROOT / "solutions").glob("*.py")))
+
+
 def setup(app):
+    app.connect("config-inited", include)
     app.add_directive("exercises", Exercises)
     app.add_role("workload", Workload())
     app.connect("source-read", as_a_page)
