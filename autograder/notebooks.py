@@ -97,15 +97,15 @@ def write(sets, root):
             fresh = path.exists() and path.read_bytes() == text.encode()
             if not fresh:
                 if folder == "notebooks":
-                    keep(path, root)
+                    keep(path, root, text)
                 replace(path, text)
             print("fresh" if fresh else "wrote", path.relative_to(root).as_posix())
     return 0
 
 
-def keep(path, root):
+def keep(path, root, fresh):
     """Move a notebook out of the way in which somebody has worked: an answer is never written over."""
-    if path.exists() and worked_in(path):
+    if path.exists() and worked_in(path, fresh):
         # Not beside it: nbgrader releases what lies there.
         free = (path.parent.with_name(f"{path.stem}-yours-{n}.ipynb") for n in itertools.count(1))
         kept = next(one for one in free if not one.exists())
@@ -113,14 +113,20 @@ def keep(path, root):
         print(f"kept  {kept.relative_to(root).as_posix()}, which holds your answers; move it back to go on")
 
 
-def worked_in(path):
-    """Whether there is an answer, an output, or what cannot be read."""
+def worked_in(path, fresh):
+    """Whether there is an answer, a note, an output, or what cannot be read."""
+    ours = {cell.source for cell in nbformat.reads(fresh, 4).cells}
     try:
         found = nbformat.reads(path.read_text("utf8"), 4).cells
+        return any(cell.get("outputs") or changed(cell, ours) for cell in found)
     except Exception:  # whatever it is, it is none of ours
         return True
-    answers = [cell.source for cell in found if cell.metadata.get("nbgrader", {}).get("solution")]
-    return any(STUB not in answer for answer in answers) or any(cell.get("outputs") for cell in found)
+
+
+def changed(cell, ours):
+    """By its own checksum, which an older notebook's cells have too; scratch paper has none, and is compared."""
+    stored = cell.metadata.get("nbgrader", {}).get("checksum")
+    return stored != checksum(cell) if stored else cell.source not in ours
 
 
 def replace(path, text):
@@ -327,7 +333,7 @@ def release(cell):
 
 
 def checksum(node):
-    """nbgrader's own, by which its Validate knows that a student changed a read-only cell."""
+    """nbgrader's own, by which its Validate and `changed` know that a student changed a cell."""
     grader = node.metadata["nbgrader"]
     flags = (grader["grade"], grader["solution"], grader["locked"])
     points = [float(grader["points"])] if grader["grade"] else []

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from nbformat.v4 import new_output
+from nbformat.v4 import new_markdown_cell, new_output
 from traitlets.config import Config
 
 from autograder import notebooks
@@ -184,11 +184,17 @@ def run(course):
     nbformat.write(notebook, student(course))
 
 
+def noted(course):
+    notebook = nbformat.read(student(course), 4)
+    notebook.cells.append(new_markdown_cell("Twice, not the square."))
+    nbformat.write(notebook, student(course))
+
+
 def broken(course):
     student(course).write_text("{ half of it")
 
 
-@pytest.mark.parametrize("work", [answered, run, broken])
+@pytest.mark.parametrize("work", [answered, run, noted, broken])
 def test_what_somebody_wrote_into_a_notebook_is_kept(course, capsys, work):
     make(course)
     fresh = student(course).read_bytes()
