@@ -26,8 +26,8 @@ def describe(row):
         return [
             f"Your function changes its input {', '.join(seen.changed)}. Work on a copy: the caller still needs it."
         ]
-    given, wanted = count(len(seen.outputs), "value"), count(len(want.outputs), "value")
-    if given != wanted:
+    if len(seen.outputs) != len(want.outputs):
+        given, wanted = (count(len(one.outputs), "value") for one in (seen, want))
         return [f"Returned: {given}. Wanted: {wanted}, {', '.join(trial.named)}."]
     if order := permuted(trial, seen):
         return [f"The right values, in another order: {', '.join(order)}. Wanted: {', '.join(trial.named)}."]

@@ -49,6 +49,5 @@ def report(rows, sentences) -> str:
 
 def counted(rows) -> str:
     found = Counter(row["verdict"] for row in rows)
-    return (
-        f"{count(len(rows), 'student')}: {', '.join(f'{number} {verdict}' for verdict, number in found.most_common())}."
-    )
+    said = ", ".join(f"{number} {verdict}" for verdict, number in found.most_common())
+    return f"{count(len(rows), 'student')}: {said}."
