@@ -7,7 +7,7 @@ import torch
 
 from .differ import Output, difference, known_as
 from .observe import flat
-from .trial import cast, distance, rms
+from .trial import cast, distance
 from .words import count
 
 UNWRITTEN = ("NotImplementedError", "")  # what a released cell raises
@@ -19,7 +19,7 @@ def describe(row):
     trial, seen = row.trial, row.seen
     want, case = trial.reference.seen, trial.case
     if seen.error:
-        return [raised(seen, case) + (called_without(trial) if seen.error != UNWRITTEN else "")]
+        return [raised(seen, case)]
     if case.raises:
         return [f"Wanted: a {case.raises.__name__}. Your function returned something."]
     if case.unchanged and seen.changed:
@@ -27,8 +27,7 @@ def describe(row):
             f"Your function changes its input {', '.join(seen.changed)}. Work on a copy: the caller still needs it."
         ]
     if len(seen.outputs) != len(want.outputs):
-        given, wanted = (count(len(one.outputs), "value") for one in (seen, want))
-        return [f"Returned: {given}. Wanted: {wanted}, {', '.join(trial.named)}."]
+        return [miscounted(trial, seen)]
     if order := permuted(trial, seen):
         return [f"The right values, in another order: {', '.join(order)}. Wanted: {', '.join(trial.named)}."]
     words = [f"{name} {said}." for name, said in zip(trial.named, differences(trial, seen), strict=True) if said]
@@ -42,10 +41,12 @@ def raised(seen, case):
     return NOT_WRITTEN if seen.error == UNWRITTEN else said
 
 
-def called_without(trial):
-    """Names the arguments that may be left out and were: an answer may count on them."""
-    absent = [name for name in trial.exercise.signature.parameters if name not in trial.inputs]
-    return f" (called without {', '.join(absent)})" if absent else ""
+def miscounted(trial, seen):
+    """Too few outputs, or too many: a list of rows, perhaps, where one tensor is wanted."""
+    given, wanted = (count(len(outputs), "value") for outputs in (seen.outputs, trial.named))
+    rows = len(trial.named) == 1 and len({t.shape for t in seen.outputs}) == 1
+    joined = " One tensor is wanted: torch.stack makes it of a list of tensors." if rows else ""
+    return f"Returned: {given}. Wanted: {wanted}, {', '.join(trial.named)}.{joined}"
 
 
 def permuted(trial, seen):
@@ -90,21 +91,25 @@ def fitted(trial, seen):
     finite = all(t.isfinite().all() for t in seen.outputs)
     if not trial.exercise.family or trial.case.gradient or not finite:
         return []
-    c, distance = fit(trial, seen)
-    found = f"It is what the formula gives with the constant {c:.4g}{known_as(c, trial)}; another is wanted."
-    return [found] if distance <= 4 else []
+    c, off = fit(trial, seen)
+    found = f"{trial.exercise.factor_of} times {c:.4g}{known_as(c, trial)}"
+    right = misfit(trial, trial.reference.seen, float(f"{c:.4g}")) <= 1  # then the factor is not what is wrong
+    return [f"It is what comes out with {found}, which is not the factor wanted."] if off <= 4 and not right else []
+
+
+def misfit(trial, seen, c):
+    """How far the outputs lie from those of the formula with the constant c, in tolerances."""
+    outputs, _ = flat(trial.exercise.family(c, *cast(trial.inputs, torch.float64).values()))
+    if [o.shape for o in outputs] != [o.shape for o in seen.outputs]:
+        return math.inf
+    return max(map(distance, seen.outputs, outputs, trial.reference.tolerance))
 
 
 def fit(trial, seen):
     """c on a logarithmic grid of either sign, then by golden section on log |c|; how far off it is, in tolerances."""
-    inputs = list(cast(trial.inputs, torch.float64).values())
 
     def cost(c):
-        outputs, _ = flat(trial.exercise.family(c, *inputs))
-        if [o.shape for o in outputs] != [o.shape for o in seen.outputs]:
-            return math.inf
-        pairs = zip(seen.outputs, outputs, trial.reference.tolerance, strict=True)
-        return max(rms(a, b) / tolerance for a, b, tolerance in pairs)
+        return misfit(trial, seen, c)
 
     start = min((sign * 10 ** (e / 8) for sign in (1, -1) for e in range(-24, 17)), key=cost)
     low, high, golden = -0.15, 0.15, (math.sqrt(5) - 1) / 2

@@ -62,7 +62,7 @@ class Exercise:
         parameters = list(inspect.signature(drive or reference).parameters.values())
         self.signature = inspect.Signature(parameters[1:] if drive else parameters)  # drive(answer, …) uses a class
         self.cases, self.mistakes, self.right = [], [], RightAnswers()
-        self.variant = self.family = self.predicate = None
+        self.variant = self.family = self.factor_of = self.predicate = None
         self.simplifications = {}  # words -> {input: function of it}
 
     def __repr__(self):
@@ -129,10 +129,14 @@ class Exercise:
         self.predicate = predicate
         return predicate
 
-    def fit(self, family):
-        """Decorate f(c, …): the answers that differ from a right one in a constant c, which is then measured."""
-        self.family = family
-        return family
+    def fit(self, factor_of):
+        """Decorate f(c, …): the answers in which c stands before what `factor_of` names. c is then measured."""
+
+        def add(family):
+            self.family, self.factor_of = family, factor_of
+            return family
+
+        return add
 
     def simpler(self, words, **changes):
         """A question to ask of a wrong answer: is it right when these inputs are changed so?"""

@@ -55,15 +55,19 @@ def together(exercise, pair, rows):
 
 def by_property(exercise, rows):
     """Several mistakes at once: one of them may rule a property alone."""
-    found, failing = {}, {}
-    for row in rows:
-        failing.setdefault(row.trial.case.property, []).append(row)
-    failing = {name: failing[name] for name in exercise.points if not all(row.ok for row in failing.get(name, []))}
+    found, by_name = {}, {p: [row for row in rows if row.trial.case.property == p] for p in exercise.points}
+    failing = {name: mine for name, mine in by_name.items() if not all(row.ok for row in mine)}
+    earned = [row for row in rows if row.trial.case.property not in failing]
     for name, mine in failing.items():
-        alone = [m for m in exercise.mistakes if fits(m, mine) and fits_before(m, failing, name)]
+        alone = [m for m in exercise.mistakes if fits(m, mine) and fits_before(m, failing, name) and spares(m, earned)]
         if len(alone) == 1 and shows_numbers(mine) and telling(exercise, tuple(row.trial for row in mine)):
             found.setdefault(alone[0], []).append(name)
     return [Cause((mistake,), tuple(where)) for mistake, where in found.items()]
+
+
+def spares(mistake, earned):
+    """A mistake that would spoil what was earned was not made."""
+    return all(row.trial.passes(row.trial.expected(mistake).seen) for row in earned)
 
 
 def fits_before(mistake, failing, name):

@@ -112,15 +112,15 @@ def sentences(exercise, subject, rows, found, carried):
     if not found or found[0].where:
         lines += facts(subject, failing, {name for cause in found for name in cause.where})
     if carried:
-        lines.append(
-            f"It builds on your {helpers(exercise)}, which is wrong or not written yet. "
-            "With a right one it was judged as shown."
-        )
+        lines.append(f"It builds on your {helpers(exercise, carried)}. With a right one it was judged as shown.")
     return lines if failing else [*lines, "Right."]
 
 
-def helpers(exercise):
-    return ", ".join(get(name).function for name in exercise.uses)
+def helpers(exercise, carried):
+    """The earlier answers, and what is wrong with them: `carried` names the properties that right ones mend."""
+    severed = all(case.gradient for case in exercise.cases if case.property in carried)
+    fault = "through which gradients do not pass as they should" if severed else "which is wrong or not written yet"
+    return f"{', '.join(get(name).function for name in exercise.uses)}, {fault}"
 
 
 def facts(subject, failing, explained):
@@ -129,9 +129,15 @@ def facts(subject, failing, explained):
     if row is None:
         return []
     case = row.trial.case
-    lines = [f"{case.property} ({case.name.replace('_', ' ')}): {said}" for said in describe(row)]
+    lines = [f"{case.property} ({circumstances(row.trial)}): {said}" for said in describe(row)]
     simpler = [] if row.seen.error or case.raises else when_right(subject, row)
     return [*lines, f"It is right when {', or when '.join(simpler)}."] if simpler else lines
+
+
+def circumstances(trial):
+    """The case, and which arguments were left out: their defaults may be wrong."""
+    absent = [name for name in trial.exercise.signature.parameters if name not in trial.inputs]
+    return ", ".join([trial.case.name.replace("_", " "), *([f"called without {', '.join(absent)}"] if absent else [])])
 
 
 @contextmanager

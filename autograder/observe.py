@@ -157,8 +157,20 @@ def gradients(result, leaves):
         for place, output in outputs:
             cotangent = Draw("cotangent", place, tuple(output.shape)).normal(*output.shape)
             loss = loss + (output.double() * cotangent).sum()
-        found = torch.autograd.grad(loss, leaves, allow_unused=True)
+        found = differentiated(loss, leaves)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
+
+
+def differentiated(loss, leaves):
+    try:
+        return torch.autograd.grad(loss, leaves, allow_unused=True)
+    except RuntimeError as problem:
+        if "modified by an inplace operation" not in str(problem):
+            raise
+        raise Unfit(
+            "no gradient can be taken: a tensor that it needs was written into. Make new ones: x = x / y in place of "
+            "x /= y, exp in place of exp_"
+        ) from None
 
 
 def listed(result):

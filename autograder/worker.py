@@ -56,8 +56,10 @@ class Notebook:
                     error = self.execute(source)
             except OutOfTime:
                 error = OutOfTime(f"the cell was stopped after {seconds:g} s")
+        stopped = f"{error}\n" if isinstance(error, OutOfTime) else ""  # a traceback may have been cut short, too
         what = None if error is None else (type(error).__name__[:80], words(error))
-        return {"text": text.kept().replace(self.folder + os.sep, ""), "error": what, "pictures": self.pictures}
+        shown = text.kept().replace(self.folder + os.sep, "") + stopped
+        return {"text": shown, "error": what, "pictures": self.pictures}
 
     def show(self, data):
         """What IPython displays, as a dict by MIME type: text is printed, a PNG is kept."""

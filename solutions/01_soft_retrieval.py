@@ -57,7 +57,7 @@ print("with a fourth", torch.tensor([2.0, 1.0, 0.0, 0.0]).softmax(0))
 # * **values**, 1 point: along the last axis.
 # * **any axis**, 1 point: along the first, a middle one, one counted from the end.
 # * **stability**, 1 point: scores of ±10 000, in one tensor and in one row, where `exp` alone overflows.
-# * **half precision**, 1 point: float16 and bfloat16 scores give weights of the same type;
+# * **half precision**, 1 point: float16 and bfloat16 scores give weights of the same type, as float32 scores do;
 #   how you compute them is up to you.
 # * **inputs unchanged**, 1 point: the scores are afterwards what they were before.
 #
@@ -121,8 +121,8 @@ check("ch01/softmax", softmax)
 #
 # *Judged:*
 #
-# * **values**, 2 points: output and weights, for any sizes.
-# * **temperature**, 1 point: below 1 and far above.
+# * **values**, 2 points: output and weights, for any sizes, 1 too.
+# * **temperature**, 1 point: from a hundred-thousandth to a thousand. Nothing that you are given changes.
 # * **stability**, 1 point: scores of ±10 000, and a temperature of a thousandth.
 # * **gradient**, 1 point: gradients reach query, keys and values. They are what makes it *soft*: it can learn.
 
@@ -184,6 +184,7 @@ check("ch01/soft_lookup", soft_lookup)
 # with the quotient rule, once for $i = j$ and once for $i \neq j$.
 #
 # *Judged:* the matrix `(S, S)`, for even and uneven weights, and where some are exactly 0.
+# The weights themselves stay as they are.
 
 # %% [markdown]
 # <details><summary>Hint: the derivation</summary>
@@ -238,8 +239,9 @@ check("ch01/softmax_jacobian", softmax_jacobian)
 #
 # *Judged:*
 #
-# * **values**, 2 points: for any N and S.
-# * **bandwidth**, 1 point: narrow and wide ones.
+# * **values**, 2 points: for any N and S, 1 too.
+# * **bandwidth**, 1 point: narrow and wide ones, in any unit and from any zero: places a hundred-thousandth apart,
+#   kilometres counted in metres, years such as 2000. Nothing that you are given changes.
 # * **far from every key**, 1 point: places from which every $K_j$ is too small for a float.
 #   The formula has a value there, and it is neither 0 nor NaN.
 
@@ -305,7 +307,7 @@ check("ch01/kernel_regression", kernel_regression)
 #
 # *Judged:*
 #
-# * **values**, 2 points: the scores `(N, S)`, for any sizes.
+# * **values**, 2 points: the scores `(N, S)`, for any sizes, 1 too. Nothing that you are given changes.
 # * **gradient**, 1 point: gradients reach queries, keys, both matrices and $v$.
 
 # %% [markdown]

@@ -71,7 +71,7 @@ def test_two_mistakes_together_are_both_named_and_no_single_one_is_diagnosed():
 
 
 def test_an_unknown_constant_is_measured_and_said_in_the_letters_of_the_shape():
-    assert "constant 0.3;" in judge(ATTENTION, turned(scale=0.3)).message
+    assert "with q kᵀ times 0.3, which" in judge(ATTENTION, turned(scale=0.3)).message
 
 
 def test_an_unlisted_mistake_gets_facts_and_no_name():

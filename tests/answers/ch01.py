@@ -234,6 +234,46 @@ def last_axis_moved_there(scores, dim):
     return scores.movedim(dim, -1).softmax(-1)
 
 
+@wrong(SOFTMAX)
+def largest_without_its_sign(scores, dim):
+    e = (scores - scores.abs().amax(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+@wrong(SOFTMAX, "scores_changed")
+def dim_moved_to_the_front_and_written_to(scores, dim):
+    rows = scores.movedim(dim, 0).contiguous()  # a copy, unless dim was in front already
+    rows -= rows.amax(0)
+    return (rows.exp() / rows.exp().sum(0)).movedim(0, dim)
+
+
+@mistake(SOFTMAX, "scores_changed")
+def the_result_put_in_their_place(scores, dim):
+    scores[:] = torch.softmax(scores, dim)
+    return scores
+
+
+@wrong(SOFTMAX)
+def minus_dropped(scores, dim):
+    return scores.softmax(abs(dim) if abs(dim) < scores.ndim else -1)
+
+
+@wrong(SOFTMAX)
+def never_before_the_last_but_one(scores, dim):
+    return scores.softmax(max(dim, -2))
+
+
+@wrong(SOFTMAX)
+def axes_of_size_one_dropped(scores, dim):
+    return scores.softmax(dim).squeeze()
+
+
+@wrong(SOFTMAX)
+def float32_given_back_in_double(scores, dim):
+    weights = scores.double().softmax(dim)
+    return weights if scores.dtype == torch.float32 else weights.to(scores.dtype)
+
+
 @right(SOFTMAX)
 def exp_of_log_softmax(scores, dim):
     return F.log_softmax(scores, dim).exp()
@@ -479,6 +519,62 @@ def the_very_coldest(query, keys, values, temperature=1.0):
     return values[s.argmax()], weights
 
 
+@mistake(LOOKUP, "returned_weights_detached")
+def weights_for_a_plot(query, keys, values, temperature=1.0):
+    weights = (keys @ query / temperature).softmax(0)
+    return weights @ values, weights.detach()
+
+
+@mistake(LOOKUP, "returned_weights_detached")
+def weights_as_an_array(query, keys, values, temperature=1.0):
+    weights = (keys @ query / temperature).softmax(0)
+    return torch.einsum("s,sv->v", weights, values), weights.detach().numpy()
+
+
+@wrong(LOOKUP)
+def query_divided_in_place(query, keys, values, temperature=1.0):
+    query /= temperature
+    weights = (keys @ query).softmax(0)
+    return weights @ values, weights
+
+
+@wrong(LOOKUP)
+def values_weighted_in_place(query, keys, values, temperature=1.0):
+    weights = (keys @ query / temperature).softmax(0)
+    values *= weights[:, None]
+    return values.sum(0), weights
+
+
+@wrong(LOOKUP)
+def an_output_of_width_one_squeezed(query, keys, values, temperature=1.0):
+    weights = (keys @ query / temperature).softmax(0)
+    return (weights[None] @ values).squeeze(), weights
+
+
+@wrong(LOOKUP)
+def the_weight_of_one_entry_squeezed(query, keys, values, temperature=1.0):
+    weights = (keys @ query[:, None] / temperature).softmax(0)
+    return (weights * values).sum(0), weights.squeeze()
+
+
+@wrong(LOOKUP)
+def never_colder_than_a_thousandth(query, keys, values, temperature=1.0):
+    weights = (keys @ query / max(temperature, 0.001)).softmax(0)
+    return weights @ values, weights
+
+
+@wrong(LOOKUP)
+def never_hotter_than_a_hundred(query, keys, values, temperature=1.0):
+    weights = (keys @ query / min(temperature, 100.0)).softmax(0)
+    return weights @ values, weights
+
+
+@wrong(LOOKUP)
+def an_epsilon_beside_the_temperature(query, keys, values, temperature=1.0):
+    weights = (keys @ query / (temperature + 1e-9)).softmax(0)
+    return weights @ values, weights
+
+
 @wrong(LOOKUP)
 def a_floor_under_the_temperature(query, keys, values, temperature=1.0):
     weights = (keys @ query / max(temperature, 0.01)).softmax(0)
@@ -675,6 +771,12 @@ def only_the_best_value(query, keys, values, temperature=1.0):
     return values[torch.argmax(keys @ query)]
 
 
+@pair(LOOKUP, "hard", "all_out_of_torch")
+def the_best_value_detached(query, keys, values, temperature=1.0):
+    best = int((keys @ query).argmax())
+    return values[best].detach(), torch.eye(len(keys))[best]
+
+
 @pair(LOOKUP, "times_temperature", "weights_out_of_torch")
 def beta_in_a_list(query, keys, values, temperature=1.0):
     weights = torch.tensor((keys @ query * temperature).softmax(0).tolist())
@@ -751,6 +853,39 @@ def jacobian_at_the_weights(weights):
 @mistake(JACOBIAN, "a_vector")
 def derivative_of_each_by_itself(weights):
     return torch.stack([w - w * w for w in weights])
+
+
+@mistake(JACOBIAN, "all_negative")
+def both_terms_taken_off(weights):
+    return -torch.diag(weights) - torch.outer(weights, weights)
+
+
+@wrong(JACOBIAN)
+def inner_product_added(weights):
+    return torch.diag(weights) + weights @ weights
+
+
+@wrong(JACOBIAN)
+def squares_added(weights):
+    return torch.diag(weights) + weights * weights
+
+
+@wrong(JACOBIAN)
+def squares_added_on_the_diagonal(weights):
+    return torch.diag(weights + weights * weights)
+
+
+@wrong(JACOBIAN)
+def diagonal_with_a_minus(weights):
+    return -torch.diag(weights)
+
+
+@wrong(JACOBIAN)
+def weights_written_to(weights):
+    made = -torch.outer(weights, weights)
+    weights -= weights**2
+    made[range(len(weights)), range(len(weights))] = weights
+    return made
 
 
 @wrong(JACOBIAN)
@@ -858,7 +993,7 @@ def by_vmap_of_vjp(weights):
     return torch.func.vmap(pull)(torch.eye(len(weights)))[0]
 
 
-@pair(JACOBIAN, "turned_round", "diagonal_missing")
+@pair(JACOBIAN, "added", "diagonal_missing")
 def outer_alone(weights):
     return torch.outer(weights, weights)
 
@@ -876,6 +1011,16 @@ def eye_and_outer(weights):
 @pair(JACOBIAN, "identity", "inner_product")
 def eye_less_inner(weights):
     return torch.eye(len(weights)) - weights @ weights
+
+
+@pair(JACOBIAN, "identity", "outer_product_missing")
+def nothing_but_eye(weights):
+    return torch.eye(len(weights))
+
+
+@pair(JACOBIAN, "identity", "only_the_diagonal")
+def eye_less_squares(weights):
+    return torch.diag(1 - weights**2)
 
 
 @pair(JACOBIAN, "a_vector", "turned_round")
@@ -1007,6 +1152,67 @@ def y_of_the_nearest(x_query, x_keys, y_keys, bandwidth):
 def box_kernel(x_query, x_keys, y_keys, bandwidth):
     k = ((x_query[:, None] - x_keys).abs() <= bandwidth).float()
     return k @ y_keys / k.sum(1).clamp(min=1)
+
+
+@wrong(KERNEL)
+def divided_in_place(x_query, x_keys, y_keys, bandwidth):
+    x_query /= bandwidth
+    return (-((x_query[:, None] - x_keys / bandwidth) ** 2) / 2).softmax(1) @ y_keys
+
+
+@wrong(KERNEL)
+def centred_in_place(x_query, x_keys, y_keys, bandwidth):
+    middle = x_keys.mean()
+    x_query -= middle
+    x_keys -= middle
+    return (-(((x_query[:, None] - x_keys) / bandwidth) ** 2) / 2).softmax(1) @ y_keys
+
+
+@wrong(KERNEL)
+def a_quarter_at_least(x_query, x_keys, y_keys, bandwidth):
+    return (-(((x_query[:, None] - x_keys) / max(bandwidth, 0.25)) ** 2) / 2).softmax(1) @ y_keys
+
+
+@wrong(KERNEL)
+def five_at_most(x_query, x_keys, y_keys, bandwidth):
+    return (-(((x_query[:, None] - x_keys) / min(bandwidth, 5.0)) ** 2) / 2).softmax(1) @ y_keys
+
+
+@wrong(KERNEL)
+def an_epsilon_beside_the_bandwidth(x_query, x_keys, y_keys, bandwidth):
+    return (-((x_query[:, None] - x_keys) ** 2) / (2 * bandwidth**2 + 1e-12)).softmax(1) @ y_keys
+
+
+@wrong(KERNEL)
+def squares_expanded_in_single_precision(x_query, x_keys, y_keys, bandwidth):
+    d2 = x_query[:, None] ** 2 - 2 * x_query[:, None] * x_keys + x_keys**2
+    return (-d2 / (2 * bandwidth**2)).softmax(1) @ y_keys
+
+
+@wrong(KERNEL)
+def one_prediction_squeezed(x_query, x_keys, y_keys, bandwidth):
+    weights = (-(((x_query[:, None] - x_keys) / bandwidth) ** 2) / 2).softmax(1)
+    return (weights @ y_keys[:, None]).squeeze()
+
+
+@wrong(KERNEL)
+def weights_of_one_query_squeezed(x_query, x_keys, y_keys, bandwidth):
+    return (-(((x_query[:, None] - x_keys) / bandwidth) ** 2) / 2).softmax(1).squeeze() @ y_keys
+
+
+@wrong(KERNEL)
+def a_list_of_predictions(x_query, x_keys, y_keys, bandwidth):
+    return [(-(((x - x_keys) / bandwidth) ** 2) / 2).softmax(0) @ y_keys for x in x_query]
+
+
+@pair(KERNEL, "two_squared", "bandwidth_not_squared")
+def over_four_bandwidths(x_query, x_keys, y_keys, bandwidth):
+    return (-((x_query[:, None] - x_keys) ** 2) / (4 * bandwidth)).softmax(1) @ y_keys
+
+
+@pair(KERNEL, "not_squared", "bandwidth_not_squared")
+def distance_over_two_bandwidths(x_query, x_keys, y_keys, bandwidth):
+    return (-(x_query[:, None] - x_keys).abs() / (2 * bandwidth)).softmax(1) @ y_keys
 
 
 @wrong(KERNEL)
@@ -1266,6 +1472,37 @@ def numpys_tanh(queries, keys, w_q, w_k, v):
 @mistake(ADDITIVE, "dot_product")
 def multiplicative(queries, keys, w_q, w_k, v):
     return torch.einsum("ne,ed,fd,sf->ns", queries, w_q, w_k, keys)
+
+
+@wrong(ADDITIVE)
+def queries_as_many_as_keys(queries, keys, w_q, w_k, v):
+    rows = [torch.tanh(query @ w_q + keys @ w_k) @ v for query, _ in zip(queries, keys, strict=False)]
+    return torch.stack(rows)
+
+
+@wrong(ADDITIVE)
+def last_axis_squeezed_with_all(queries, keys, w_q, w_k, v):
+    return (torch.tanh((queries @ w_q)[:, None] + keys @ w_k) @ v[:, None]).squeeze()
+
+
+@wrong(ADDITIVE)
+def v_written_to(queries, keys, w_q, w_k, v):
+    hidden = torch.tanh((queries @ w_q)[:, None] + keys @ w_k)
+    v *= 1 + hidden.mean() * 0.01
+    return hidden @ v
+
+
+@wrong(ADDITIVE)
+def keys_projected_into_their_own_place(queries, keys, w_q, w_k, v):
+    if keys.shape[1] == w_k.shape[1]:
+        keys[:] = keys @ w_k
+        return torch.tanh((queries @ w_q)[:, None] + keys) @ v
+    return torch.tanh((queries @ w_q)[:, None] + keys @ w_k) @ v
+
+
+@pair(ADDITIVE, "tanh_outside", "v_missing")
+def tanh_of_a_plain_sum(queries, keys, w_q, w_k, v):
+    return ((queries @ w_q)[:, None] + keys @ w_k).sum(-1).tanh()
 
 
 @wrong(ADDITIVE)

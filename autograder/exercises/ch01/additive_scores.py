@@ -31,12 +31,34 @@ def layer(draw, N, S, E, D):
     return inputs | {"v": draw.normal(D)}
 
 
-@additive_scores.case("values")
-def every_size_differs(draw):
-    return layer(draw, *draw.sizes("N S E D"))
+def fewer_queries(draw):
+    N, S, E, D = draw.sizes("N S E D")
+    return *sorted((N, S)), E, D
 
 
 @additive_scores.case("values")
+def more_keys_than_queries(draw):
+    return layer(draw, *fewer_queries(draw))
+
+
+@additive_scores.case("values")
+def more_queries_than_keys(draw):
+    N, S, E, D = fewer_queries(draw)
+    return layer(draw, S, N, E, D)
+
+
+@additive_scores.case("values")
+def one_query(draw):
+    return layer(draw, 1, *draw.sizes("S E D"))
+
+
+@additive_scores.case("values")
+def one_key(draw):
+    N, E, D = draw.sizes("N E D")
+    return layer(draw, N, 1, E, D)
+
+
+@additive_scores.case("values", unchanged=True)
 def square(draw):  # N = S and E = D: a transpose, and a query that meets one key only, do not show by their shape
     N, E = draw.sizes("N E")
     return layer(draw, N, N, E, E)
@@ -44,7 +66,7 @@ def square(draw):  # N = S and E = D: a transpose, and a query that meets one ke
 
 @additive_scores.case("gradient", gradient=("queries", "keys", "w_q", "w_k", "v"))
 def of_every_input(draw):
-    return layer(draw, *draw.sizes("N S E D"))
+    return layer(draw, *fewer_queries(draw))
 
 
 JOINED = {
@@ -95,7 +117,7 @@ slip(
 slip("transposed", "The matrices are transposed. Here w_q is (E, D): a query's row times w_q.", transpose=True)
 slip(
     "v_missing",
-    "v is not used: the components of tanh are added up as they are. Take their dot product with v.",
+    "v is not used. Take the dot product with it in place of a plain sum.",
     weigh="never",
 )
 slip("v_inside", "v comes in before tanh. Take tanh first, then its dot product with v.", weigh="before")
@@ -109,8 +131,7 @@ slip("weights_returned", "softmax was applied: these are weights. The scores the
 slip("turned", "Rows are keys and columns queries. Rows are the queries: (N, S).", turn=True)
 slip(
     "out_of_torch",
-    "The numbers are right, but no gradient reaches the inputs: the scores were taken out of torch, as "
-    "item, tolist, numpy and detach do.",
+    "No gradient reaches the inputs: the scores were taken out of torch, as item, tolist, numpy and detach do.",
     cut=True,
 )
 

@@ -37,10 +37,29 @@ def strewn(draw, N, S, bandwidth=1.0, width=4.0):
     return {"x_query": x_query, "x_keys": x_keys, "y_keys": draw.normal(S, mean=1.0), "bandwidth": bandwidth}
 
 
+def fewer_queries(draw):
+    return sorted(draw.sizes("N S"))
+
+
 @kernel_regression.case("values")
 def more_keys_than_queries(draw):
-    N, S = sorted(draw.sizes("N S"))
-    return strewn(draw, N, S)
+    return strewn(draw, *fewer_queries(draw))
+
+
+@kernel_regression.case("values")
+def more_queries_than_keys(draw):
+    N, S = fewer_queries(draw)
+    return strewn(draw, S, N)
+
+
+@kernel_regression.case("values")
+def one_query(draw):
+    return strewn(draw, 1, *draw.sizes("S"))
+
+
+@kernel_regression.case("values")
+def one_key(draw):  # it has all the weight
+    return strewn(draw, *draw.sizes("N"), 1)
 
 
 @kernel_regression.case("values")
@@ -51,17 +70,35 @@ def square(draw):  # normalising the wrong way does not show by its shape
 
 @kernel_regression.case("bandwidth")
 def narrow(draw):
-    return strewn(draw, *draw.sizes("N S"), bandwidth=draw.between(0.3, 0.6), width=2.0)
+    return strewn(draw, *fewer_queries(draw), bandwidth=draw.between(0.3, 0.6), width=2.0)
+
+
+@kernel_regression.case("bandwidth", unchanged=True)
+def wide(draw):
+    return strewn(draw, *fewer_queries(draw), bandwidth=draw.between(2.0, 4.0), width=8.0)
 
 
 @kernel_regression.case("bandwidth")
-def wide(draw):
-    return strewn(draw, *draw.sizes("N S"), bandwidth=draw.between(2.0, 4.0), width=8.0)
+def micrometres_in_metres(draw):  # a floor under the bandwidth shows
+    h = draw.between(1e-5, 3e-5)
+    return strewn(draw, *fewer_queries(draw), bandwidth=h, width=4 * h)
+
+
+@kernel_regression.case("bandwidth")
+def kilometres_in_metres(draw):
+    h = draw.between(1e3, 3e3)
+    return strewn(draw, *fewer_queries(draw), bandwidth=h, width=4 * h)
+
+
+@kernel_regression.case("bandwidth")
+def years(draw):  # x² − 2xx' + x'² loses the difference of two large squares
+    inputs = strewn(draw, *fewer_queries(draw), bandwidth=draw.between(0.5, 1.0))
+    return inputs | {name: 2000.0 + inputs[name] for name in ("x_query", "x_keys")}
 
 
 def close_together(draw):
     """Keys so close together that each has a share far away too; and their place, which is not 0."""
-    N, S = draw.sizes("N S")
+    N, S = fewer_queries(draw)
     h = draw.between(0.5, 2.0)
     place = 40 * h
     inputs = strewn(draw, N, S, bandwidth=h, width=h / 20)
@@ -84,7 +121,7 @@ def some_near_and_some_far(draw):  # one maximum for all leaves the far ones wit
 
 @kernel_regression.case("far from every key")
 def ten_thousand_away(draw):  # of keys well apart: the nearest has it all
-    N, S = draw.sizes("N S")
+    N, S = fewer_queries(draw)
     return strewn(draw, N, S) | {"x_query": 1e4 * draw.signs(N), "x_keys": draw.permutation(S) + 0.2 * draw.uniform(S)}
 
 
@@ -109,18 +146,19 @@ def regress(
 
 
 slip = kernel_regression.slips(regress)
-slip("wrong_sign", "The nearest key has the least weight: the minus before the squared distance is missing.", sign=1)
+slip("wrong_sign", "The nearest key has the least weight: the minus in the exponent is missing.", sign=1)
 slip("not_squared", "The distance |x − x_j| is not squared.", power="|d|")
 slip(
     "no_square",
     "The difference x − x_j is not squared, so that the keys on one side have the most weight, near or not.",
     power="d",
+    sign=-1,
 )
 slip("no_two", "The 2 is missing: divide the squared distance by 2 bandwidth².", divisor=1)
-slip("two_squared", "The squared distance is divided by 4 bandwidth². Divide it by 2 bandwidth².", divisor=4)
+slip("two_squared", "There is a 4 in the place of the 2: divide the squared distance by 2 bandwidth².", divisor=4)
 slip(
     "bandwidth_not_squared",
-    "The squared distance is divided by 2 bandwidth. The bandwidth is squared too.",
+    "The bandwidth is not squared: divide the squared distance by 2 bandwidth².",
     width="h",
 )
 slip(

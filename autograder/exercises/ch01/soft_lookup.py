@@ -43,20 +43,42 @@ def square(draw):  # S = D = Dv: exchanged roles do not show by their shape
     return {"query": draw.normal(D, scale=D**-0.5), "keys": draw.normal(D, D), "values": draw.normal(D, D)}
 
 
+@soft_lookup.case("values")
+def one_entry(draw):
+    inputs = entries(draw)
+    return inputs | {name: inputs[name][:1] for name in ("keys", "values")}
+
+
+@soft_lookup.case("values")
+def values_of_width_one(draw):
+    inputs = entries(draw)
+    return inputs | {"values": inputs["values"][:, :1]}
+
+
 @soft_lookup.case("temperature")
 def cold(draw):
     return entries(draw) | {"temperature": draw.between(0.3, 0.6)}
 
 
-@soft_lookup.case("temperature")
+@soft_lookup.case("temperature", unchanged=True)
 def hot(draw):
     return entries(draw) | {"temperature": draw.between(5.0, 20.0)}
 
 
-@soft_lookup.case("temperature")
-def as_cold_as_scores_are_small(draw):  # a floor under the temperature shows, and so does a hard choice in the cold
-    inputs, temperature = entries(draw), draw.between(0.001, 0.005)
+def in_proportion(draw, temperature):
+    """The scores are as large as the temperature: a bound on it shows, and so does a hard choice in the cold."""
+    inputs = entries(draw)
     return inputs | {"query": temperature * inputs["query"], "temperature": temperature}
+
+
+@soft_lookup.case("temperature")
+def as_cold_as_scores_are_small(draw):
+    return in_proportion(draw, draw.between(5e-6, 1e-5))
+
+
+@soft_lookup.case("temperature")
+def as_hot_as_scores_are_large(draw):
+    return in_proportion(draw, draw.between(200.0, 1000.0))
 
 
 @soft_lookup.case("stability")
@@ -96,9 +118,10 @@ def look_up(
         "all or nothing": lambda: (scores == scores.max()).to(scores.dtype),
     }[share]()
     weights = (parts / parts.sum() if divide else parts) / (temperature if cool else 1)
-    weights = weights if cut == "nowhere" else weights.detach()
+    weights = weights.detach() if cut in ("weights", "everywhere") else weights
     output = weights @ (values if mix == "values" else keys) / (len(keys) if mean else 1)
     output = output.detach() if cut == "everywhere" else output
+    weights = weights.detach() if cut == "returned weights" else weights
     return {"both": (output, weights), "swapped": (weights, output), "weights": weights, "output": output}[returns]
 
 
@@ -138,7 +161,7 @@ slip("no_maximum", "e^s overflows for large scores. Take the largest score off f
 slip("keys_mixed", "The weights mix the keys. They are to mix the values.", mix="keys")
 slip(
     "mean_of_products",
-    "The output is divided by the number of keys. The weights sum to 1 already: add the weighted values up.",
+    "The output is divided by the number of keys. Add the weighted values up: the weights make a mean of them.",
     mean=True,
 )
 slip(
@@ -150,15 +173,20 @@ slip("only_the_mixture", "Only the mixture is returned. Return the weights too, 
 slip("exchanged", "The weights are returned first. The mixture comes first, then the weights.", returns="swapped")
 slip(
     "weights_out_of_torch",
-    "The numbers are right, but the gradient reaches the values alone, not query and keys: the weights were taken "
-    "out of torch, as item, tolist, numpy and detach do.",
+    "The gradient reaches the values alone, not query and keys: the weights were taken out of torch, as item, tolist, "
+    "numpy and detach do.",
     cut="weights",
 )
 slip(
     "all_out_of_torch",
-    "The numbers are right, but no gradient reaches the inputs: the results were taken out of torch, as item, tolist, "
-    "numpy and detach do.",
+    "No gradient reaches the inputs: the results were taken out of torch, as item, tolist, numpy and detach do.",
     cut="everywhere",
+)
+slip(
+    "returned_weights_detached",
+    "No gradient passes through the weights that you return: they were taken out of torch, as detach and numpy do. "
+    "Return them as they are.",
+    cut="returned weights",
 )
 
 
@@ -202,6 +230,6 @@ def entry_by_entry(query, keys, values, temperature=1.0):
     return sum(share / total * value for share, value in zip(shares, values, strict=True)), torch.stack(shares) / total
 
 
-@soft_lookup.fit
+@soft_lookup.fit("the scores")
 def with_constant(c, query, keys, values, temperature=1.0):
     return look_up(query * float(c), keys, values, temperature)

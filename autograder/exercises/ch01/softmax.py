@@ -32,7 +32,12 @@ def square(draw):  # what has lost an axis still fits, on another one
 
 
 @softmax.case("values")
-def one_row(draw):
+def a_matrix_of_one_row(draw):
+    return {"scores": draw.normal(1, *draw.sizes("S")), "dim": -1}
+
+
+@softmax.case("values")
+def a_vector(draw):
     return {"scores": draw.normal(*draw.sizes("S")), "dim": 0}
 
 
@@ -42,8 +47,13 @@ def the_middle_of_three(draw):
 
 
 @softmax.case("any axis")
-def counted_from_the_end(draw):
-    return {"scores": draw.normal(*draw.sizes("B H N S")), "dim": draw.choice((-2, -3))}
+def the_last_but_one_of_three(draw):
+    return {"scores": draw.normal(*draw.sizes("B S D")), "dim": -2}
+
+
+@softmax.case("any axis")
+def the_last_but_two_of_four(draw):  # neither axis 3 nor axis 2
+    return {"scores": draw.normal(*draw.sizes("B H N S")), "dim": -3}
 
 
 @softmax.case("any axis")
@@ -59,7 +69,12 @@ def cube(draw):  # what has lost an axis fits here too
 
 @softmax.case("stability")
 def all_at_ten_thousand(draw):
-    return {"scores": draw.choice((1e4, -1e4)) + draw.normal(*draw.sizes("N S"), scale=2.0), "dim": -1}
+    return {"scores": 1e4 + draw.normal(*draw.sizes("N S"), scale=2.0), "dim": -1}
+
+
+@softmax.case("stability")
+def all_at_minus_ten_thousand(draw):  # the largest, not the largest without its sign
+    return {"scores": -1e4 + draw.normal(*draw.sizes("N S"), scale=2.0), "dim": -1}
 
 
 @softmax.case("stability")
@@ -85,14 +100,19 @@ def one_at_ten_thousand_in_a_row(draw):  # only the largest can be taken off: ne
     return {"scores": draw.normal(N, S).index_put((torch.arange(N), place), 1e4 + draw.normal(N)), "dim": -1}
 
 
-@softmax.case("half precision", dtypes=(F16, BF16), same_dtype=True)
-def halves(draw):
+@softmax.case("half precision", dtypes=(F16, BF16, F32), same_dtype=True)
+def in_and_out(draw):
     return {"scores": draw.normal(*draw.sizes("B S D")), "dim": 1}
 
 
 @softmax.case("inputs unchanged", unchanged=True)
 def nothing_written_to(draw):
     return {"scores": draw.normal(*draw.sizes("N S")), "dim": -1}
+
+
+@softmax.case("inputs unchanged", unchanged=True)
+def nor_along_the_first_axis(draw):  # which is where others move dim; of a vector, for whom the axis is not the point
+    return {"scores": draw.normal(*draw.sizes("S")), "dim": 0}
 
 
 @softmax.case("inputs unchanged", dtypes=(F32, F16), unchanged=True)
@@ -160,7 +180,7 @@ slip(
 )
 slip(
     "scores_changed",
-    "The maximum is taken off in place, so that the caller's scores change. Make a new tensor.",
+    "You write into the scores, which the caller still needs. Make new tensors: no -=, no method that ends in _.",
     in_place=True,
 )
 slip(

@@ -22,7 +22,7 @@ def softmax_jacobian(weights):
 softmax_jacobian.simpler("all weights are equal", weights=lambda w: torch.full_like(w, 1 / len(w)))
 
 
-@softmax_jacobian.case("values")
+@softmax_jacobian.case("values", unchanged=True)
 def uneven(draw):
     return {"weights": draw.normal(*draw.sizes("S"), scale=1.5).softmax(0)}
 
@@ -70,10 +70,11 @@ def jacobian(weights, *, diagonal="w", product="w wᵀ", sign=-1, of="weights", 
 
 
 slip = softmax_jacobian.slips(jacobian)
+# In a pair both sentences must be true: "added" says that w wᵀ is there, so that it sets the product too.
 slip("outer_product_missing", "w wᵀ is missing: raising one score also lowers all other weights.", product="0")
 slip(
     "only_the_diagonal",
-    "Only the diagonal w_i (1 − w_i) is there. Each weight depends on every score: off the diagonal is −w_i w_j.",
+    "Only the diagonal is filled. Each weight depends on every score: off the diagonal is −w_i w_j.",
     product="diag(w²)",
 )
 slip(
@@ -81,13 +82,29 @@ slip(
     "diag(w) is missing: on the diagonal is w_i (1 − w_i), for raising a score raises its own weight.",
     diagonal="0",
 )
-slip("added", "w wᵀ is added. Take it off: raising one score lowers all other weights.", sign=1)
 slip(
-    "turned_round", "Every sign is turned round: raising a score raises its own weight, and lowers the others.", turn=-1
+    "added",
+    "w wᵀ is added. Take it off: raising one score lowers all other weights.",
+    sign=1,
+    product="w wᵀ",
 )
 slip(
-    "identity", "On the diagonal is 1 − w_i². It is w_i (1 − w_i): diag(w), not the identity, less w wᵀ.", diagonal="1"
+    "turned_round",
+    "Every sign is turned round: raising a score raises its own weight, and lowers the others.",
+    turn=-1,
+    sign=-1,
+    product="w wᵀ",
+    diagonal="w",
 )
+slip(
+    "all_negative",
+    "Every entry is negative. diag(w) has a plus: raising a score raises its own weight.",
+    turn=-1,
+    sign=1,
+    product="w wᵀ",
+    diagonal="w",
+)
+slip("identity", "The identity stands where diag(w) is wanted: on the diagonal is w_i (1 − w_i).", diagonal="1")
 slip(
     "rows_all_like_the_diagonal",
     "Every entry is w_i (1 − w_j). That is so for i = j only; beside the diagonal it is −w_i w_j.",

@@ -265,6 +265,6 @@ def head_by_head(q, k, v, mask=None):
     return tuple(torch.stack(parts, 1) for parts in zip(*outs, strict=True))
 
 
-@scaled_dot_product_attention.fit
+@scaled_dot_product_attention.fit("q kᵀ")
 def with_constant(c, q, k, v, mask=None):
     return attend(q, k, v, mask, scale=float(c))
