@@ -56,7 +56,7 @@ print(products / products.sum())
 # Rows times matrices, with the matrix on the right: `w_q` and `w_k` are `(E, D)`, `w_v` is `(E, Dv)`.
 # `Dv` need not be `D`.
 #
-# *Judged:* the three values, in the order q, k, v, for any sizes, in float32, float16 and bfloat16.
+# *Judged:* the three values, in the order q, k, v, for any sizes, 1 too, in float32, float16 and bfloat16.
 # A tuple or a list of them is as good.
 
 # %% [markdown]
@@ -161,7 +161,7 @@ check("ch02/dot_product_variance", dot_product_variance)
 #
 # *Judged:*
 #
-# * **values**, 2 points: for any sizes, so N ≠ S and D ≠ Dv too.
+# * **values**, 2 points: for any sizes: N ≠ S, D ≠ Dv, and sizes of 1.
 # * **masking**, 2 points: masks of several shapes, and queries that may attend to nothing.
 # * **stability**, 1 point: very large scores, where `exp` alone would overflow.
 # * **half precision**, 1 point: float16 and bfloat16 inputs give outputs of the same type.
@@ -238,7 +238,8 @@ check("ch02/scaled_dot_product_attention", scaled_dot_product_attention)
 # Compute it yourself, with matrix products and sums: no `backward()`, no `torch.autograd`.
 # The check sees only the gradients: autograd would earn the points as well, and teach you nothing.
 #
-# *Judged:* the three gradients, in the order d_q, d_k, d_v, each of the shape of its input.
+# *Judged:* the three gradients, in the order d_q, d_k, d_v, each of the shape of its input, also when
+# a size is 1. Nothing that you are given changes.
 
 # %% [markdown]
 # <details><summary>Hint: a matrix product backwards</summary>

@@ -75,6 +75,11 @@ def values_are_x(x, w_q, w_k, w_v):
 
 
 @wrong(PROJECT)
+def one_token_squeezed(x, w_q, w_k, w_v):
+    return [(x @ w).squeeze() for w in (w_q, w_k, w_v)]
+
+
+@wrong(PROJECT)
 def through_a_relu(x, w_q, w_k, w_v):
     return (x @ w_q).relu(), (x @ w_k).relu(), (x @ w_v).relu()
 
@@ -688,6 +693,12 @@ def written_by_index(q, k, v, mask=None):
     a[~mask.expand_as(a)] = -1e9  # −∞ in float16
     p = a.softmax(-1) * mask.any(-1, keepdim=True)
     return p @ v, p
+
+
+@wrong(SDPA)
+def one_query_squeezed(q, k, v, mask=None):
+    weights = by_hand(scores(q, k), mask)
+    return (weights @ v).squeeze(2), weights.squeeze(2)
 
 
 @wrong(SDPA)
@@ -1400,6 +1411,20 @@ def no_transpose(q, k, v, d_out):
 def exact(q, k, v, d_out):
     p, d_p = parts(q, k, v, d_out)
     return finish(q, k, p, jacobian(p, d_p), d_out)
+
+
+@wrong(BACKWARD)
+def one_query_squeezed(q, k, v, d_out):
+    p, d_p = parts(q, k, v, d_out)
+    return [x.squeeze(2) for x in finish(q, k, p, jacobian(p, d_p), d_out)]
+
+
+@wrong(BACKWARD)
+def scaled_in_place(q, k, v, d_out):
+    p, d_p = parts(q, k, v, d_out)
+    k *= q.shape[-1] ** -0.5
+    d_s = jacobian(p, d_p)
+    return d_s @ k, d_s.mT @ q * q.shape[-1] ** -0.5, p.mT @ d_out
 
 
 @wrong(BACKWARD)

@@ -37,6 +37,13 @@ def every_size_differs(draw):
 
 
 @attention_backward.case("values")
+def one_query(draw):  # of one head of one sequence: axes of size 1 stay
+    S, D, Dv = draw.sizes("S D Dv")
+    sizes = {"q": (1, D), "k": (S, D), "v": (S, Dv), "d_out": (1, Dv)}
+    return {name: draw.normal(1, 1, *size) for name, size in sizes.items()}
+
+
+@attention_backward.case("values", unchanged=True)
 def square(draw):  # exchanged roles and axes do not show by their shape
     B, H, N, D = draw.sizes("B H N D")
     return {name: draw.normal(B, H, N, D) for name in ("q", "k", "v", "d_out")}

@@ -30,6 +30,12 @@ def square_matrices(draw):  # a transposed or exchanged matrix does not show by 
     return {"x": draw.normal(B, N, E), **{name: draw.normal(E, E) for name in ("w_q", "w_k", "w_v")}}
 
 
+@project_qkv.case("values")
+def one_token(draw):  # axes of size 1 stay
+    E, D, Dv = draw.sizes("E D Dv")
+    return {"x": draw.normal(1, 1, E), "w_q": draw.normal(E, D), "w_k": draw.normal(E, D), "w_v": draw.normal(E, Dv)}
+
+
 def project(x, w_q, w_k, w_v, *, of_q="q", of_k="k", of_v="v", transpose=False, scale=False):
     w = {"q": w_q, "k": w_k, "v": w_v}
     q, k, v = (x @ (w[name].mT if transpose else w[name]) for name in (of_q, of_k, of_v))

@@ -60,6 +60,11 @@ def square(draw):  # N = S and D = Dv: exchanged roles and axes do not show by t
     return {name: draw.normal(B, H, N, D) for name in "qkv"}
 
 
+@scaled_dot_product_attention.case("values")
+def one_query(draw):  # of one head of one sequence: axes of size 1 stay
+    return {name: x[:1, :1, : 1 if name == "q" else None] for name, x in qkv(draw).items()}
+
+
 @scaled_dot_product_attention.case("masking")
 def a_mask_for_each_head(draw):
     return with_mask(draw)
