@@ -1414,7 +1414,7 @@ def exact(q, k, v, d_out):
 
 
 @wrong(BACKWARD)
-def one_query_squeezed(q, k, v, d_out):
+def gradients_of_one_query_squeezed(q, k, v, d_out):
     p, d_p = parts(q, k, v, d_out)
     return [x.squeeze(2) for x in finish(q, k, p, jacobian(p, d_p), d_out)]
 
