@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from .checksum import edited
 from .errors import BadInput
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,8 +32,23 @@ def assignments() -> list:
 
 
 def released(assignment: str) -> dict:
-    """The notebook that students were given."""
-    path = RELEASED / assignment / f"{assignment}.ipynb"
+    """The notebook that students were given. BadInput when somebody has worked in it: their answers would count."""
+    notebook = as_it_lies(assignment)
+    for cell in filter(edited, notebook["cells"]):
+        raise BadInput(
+            f"{shown(released_file(assignment))} is not what students were given: its cell "
+            f"{cell['metadata']['nbgrader']['grade_id']} was changed. `python -m autograder notebooks` keeps that copy "
+            "under another name and writes a fresh one."
+        )
+    return notebook
+
+
+def released_file(assignment):
+    return RELEASED / assignment / f"{assignment}.ipynb"
+
+
+def as_it_lies(assignment):
+    path = released_file(assignment)
     try:
         notebook = json.loads(path.read_text("utf-8"))
         for cell in notebook["cells"]:
@@ -44,7 +60,7 @@ def released(assignment: str) -> dict:
 
 def worth(assignment) -> float:
     """The points that there are in the notebook that students were given."""
-    cells = (cell["metadata"].get("nbgrader", {}) for cell in released(assignment)["cells"])
+    cells = (cell["metadata"].get("nbgrader", {}) for cell in as_it_lies(assignment)["cells"])
     return float(sum(cell.get("points", 0) for cell in cells if cell.get("grade")))
 
 

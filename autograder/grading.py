@@ -133,7 +133,8 @@ def handed_in(assignment):
 
 
 def prepare(course, assignment, listed):
-    """Everything that will be written can be; the gradebook knows the assignment and the roster."""
+    """What students were given is there; all that will be written can be; the gradebook knows assignment and roster."""
+    cohort.released(assignment)
     cohort.swept()
     for folder in (course.autograded(".", "."), cohort.data() / "verdicts" / assignment):
         require_writable(folder)

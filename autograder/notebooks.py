@@ -19,7 +19,6 @@ changes one section only. The student's notebook is, byte for byte, what `nbgrad
 """
 
 import ast
-import hashlib
 import itertools
 import os
 import re
@@ -31,6 +30,7 @@ import jupytext
 import nbformat
 from nbformat.v4 import new_notebook
 
+from .checksum import checksum, edited, stored
 from .exercises import get
 from .report import address
 from .words import count
@@ -125,8 +125,7 @@ def worked_in(path, fresh):
 
 def changed(cell, ours):
     """By its own checksum, which an older notebook's cells have too; scratch paper has none, and is compared."""
-    stored = cell.metadata.get("nbgrader", {}).get("checksum")
-    return stored != checksum(cell) if stored else cell.source not in ours
+    return edited(cell) if stored(cell) else cell.source not in ours
 
 
 def replace(path, text):
@@ -330,15 +329,6 @@ def release(cell):
         node.metadata["editable"] = False
     grader["cell_type"] = node.cell_type
     grader["checksum"] = checksum(node)
-
-
-def checksum(node):
-    """nbgrader's own, by which its Validate and `changed` know that a student changed a cell."""
-    grader = node.metadata["nbgrader"]
-    flags = (grader["grade"], grader["solution"], grader["locked"])
-    points = [float(grader["points"])] if grader["grade"] else []
-    parts = (node.source, node.cell_type, *flags, grader["grade_id"], *points)
-    return hashlib.md5("".join(map(str, parts)).encode()).hexdigest()
 
 
 def as_text(cells):

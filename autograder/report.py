@@ -11,6 +11,7 @@ from .picture import Picture
 WIDTH = 80
 BUILT = "../../_build/html"  # seen from a notebook
 CELL = '<td style="text-align:left;padding:0 1em 0 0">'
+NARROW = CELL.replace(";padding", ";white-space:nowrap;padding")  # "2 of 2" in one line, on a phone too
 NO_FORMULA = "mathjax_ignore tex2jax_ignore"  # to MathJax 3, and to 2: what an exception says is a student's
 RIGHT, WRONG = "#009e73", "#d55e00"  # told apart by colour-blind readers too
 
@@ -63,7 +64,7 @@ class Report:
 
     def html(self):
         rows = "".join(
-            f"<tr>{CELL}{html.escape(name)}</td>{CELL}{points:g} of {worth:g}</td>{CELL}{state}</td></tr>"
+            f"<tr>{CELL}{html.escape(name)}</td>{NARROW}{points:g} of {worth:g}</td>{CELL}{state}</td></tr>"
             for name, (points, worth, state) in self.properties.items()
         )
         parts = [f"<p><b>{html.escape(self.title)}</b></p>", f"<table>{rows}</table>"]

@@ -567,6 +567,29 @@ def test_a_worth_that_has_changed_is_not_graded_silently(begun, examination):
     assert "generate_assignment" in marks(begun)["ada"]["reason"]
 
 
+def work_in_the_released(tmp_path, monkeypatch):
+    """An instructor has tried the problem set in notebooks/, where what students were given lies."""
+    path = shutil.copytree(cohort.RELEASED, tmp_path / "notebooks") / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    path.write_text(
+        path.read_text("utf8").replace("raise NotImplementedError  # your code", "return 1  # my code", 1), "utf8"
+    )
+    monkeypatch.setattr(cohort, "RELEASED", tmp_path / "notebooks")
+
+
+def test_answers_in_the_released_notebook_are_not_graded_against(begun, examination, tmp_path, monkeypatch, capsys):
+    hand_in(begun, "ada")
+    work_in_the_released(tmp_path, monkeypatch)
+    assert "its cell project_qkv was changed" in fails(capsys, "grade", ASSIGNMENT)
+    assert not examination.asked and not (begun / "verdicts").exists()
+
+
+def test_nor_by_the_button(begun, examination, tmp_path, monkeypatch):
+    hand_in(begun, "ada")
+    work_in_the_released(tmp_path, monkeypatch)
+    press(begun, "ada")
+    assert "its cell project_qkv was changed" in marks(begun)["ada"]["reason"] and not examination.asked
+
+
 def test_the_secret_is_the_owners_alone(data):
     data.mkdir()
     made = cohort.secret()

@@ -183,6 +183,8 @@ def plants_code():
             open(place, "ab").write(f"\n# {MARK}\n".encode())
         except OSError:
             continue
+        if os.stat(place).st_dev == os.stat("/tmp").st_dev:  # its own /tmp; what reaches the machine's is seen outside
+            continue
         breach(f"{place} was written")
 
 
