@@ -586,8 +586,8 @@ def test_answers_in_the_released_notebook_are_not_graded_against(begun, examinat
 def test_nor_by_the_button(begun, examination, tmp_path, monkeypatch):
     hand_in(begun, "ada")
     work_in_the_released(tmp_path, monkeypatch)
-    press(begun, "ada")
-    assert "its cell project_qkv was changed" in marks(begun)["ada"]["reason"] and not examination.asked
+    pressed = press(begun, "ada")
+    assert not pressed["success"] and "its cell project_qkv was changed" in pressed["log"] and not examination.asked
 
 
 def test_the_secret_is_the_owners_alone(data):
