@@ -6,7 +6,9 @@ from itertools import combinations
 
 import torch
 
-from .trial import rms
+from .trial import constant, rms
+
+FEW = 4  # different values, as 0 and 1, that are round in every precision
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ def shape(o):
 def number(o):
     if o.b.ndim == 0:
         times = known_as(o.a.item() / o.b.item(), o.trial) if o.b.item() else ""
-        return f"is {o.a.item():.7g}, which is not right" + (f": a factor is off{times}" if times else "")
+        said = f": a factor is off{times}" if times else ""
+        return nearly(o) or f"is {o.a.item():.7g}, which is not right{said}"
 
 
 def not_finite(o):
@@ -56,7 +59,7 @@ def coarse(o):
     for name in ("bfloat16", "float16"):  # the coarser first: most bfloat16 values are float16 values too
         dtype = getattr(torch, name)
         near = rms(o.a, o.b) < 8 * torch.finfo(dtype).eps * rms(o.b)
-        if near and rms(o.a) and torch.equal(o.a, o.a.to(dtype).double()):
+        if near and o.a.unique().numel() > FEW and torch.equal(o.a, o.a.to(dtype).double()):
             return f"has only the precision of {name}: compute in the dtype of the inputs, or a wider one"
 
 
@@ -79,6 +82,8 @@ def nearly(o):
 
 
 def factor(o):
+    if rms(o.b, constant(o.b)) < 0.05 * rms(o.b):  # of what hardly varies, every constant is a multiple
+        return None
     good = torch.isfinite(o.a) & torch.isfinite(o.b)
     c = ((o.a[good] @ o.b[good]) / (o.b[good] @ o.b[good]).clamp_min(1e-300)).item()
     if abs(c) > 1e-6 and o.same(c * o.b, max(1, abs(c))):

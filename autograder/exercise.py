@@ -25,7 +25,7 @@ class Case:
     dtype: torch.dtype = F32
     gradient: tuple = ()  # look at the gradients of these inputs instead of the outputs
     raises: type | None = None  # the exception that is the right answer
-    unchanged: bool = False  # the inputs must be as they were
+    unchanged: bool | tuple = False  # the inputs, or those of these names, must be as they were
     same_dtype: bool = False  # the outputs come in the reference's dtype
     largest: Callable | None = None  # arguments -> the most elements in one tensor made on the way (scores too)
     kept: Callable | None = None  # arguments -> the most bytes that an object may keep

@@ -59,7 +59,8 @@ def by_property(exercise, rows):
     failing = {name: mine for name, mine in by_name.items() if not all(row.ok for row in mine)}
     earned = [row for row in rows if row.trial.case.property not in failing]
     for name, mine in failing.items():
-        alone = [m for m in exercise.mistakes if fits(m, mine) and fits_before(m, failing, name) and spares(m, earned)]
+        alone = [m for m in exercise.mistakes if fits(m, mine) and fits_before(m, failing, name)]
+        alone = [m for m in alone if spares(m, earned) and returns_as_many(m, rows)]
         if len(alone) == 1 and shows_numbers(mine) and telling(exercise, tuple(row.trial for row in mine)):
             found.setdefault(alone[0], []).append(name)
     return [Cause((mistake,), tuple(where)) for mistake, where in found.items()]
@@ -68,6 +69,12 @@ def by_property(exercise, rows):
 def spares(mistake, earned):
     """A mistake that would spoil what was earned was not made."""
     return all(row.trial.passes(row.trial.expected(mistake).seen) for row in earned)
+
+
+def returns_as_many(mistake, rows):
+    """Outputs, where they were looked at: gradients do not show how many there were."""
+    shown = [(row.seen, row.trial.expected(mistake).seen) for row in rows if not row.trial.case.gradient]
+    return all(len(seen.outputs) == len(theirs.outputs) for seen, theirs in shown if not (seen.error or theirs.error))
 
 
 def fits_before(mistake, failing, name):

@@ -35,7 +35,7 @@ class Look:
     largest: bool = False
     kept: bool = False
     launches: bool = False
-    unchanged: bool = False
+    unchanged: tuple = ()  # names of inputs: look at whether they were written into
     raises: str = ""  # the exception that is wanted: one derived from it goes under its name
     exact: bool = False  # make float64 the default dtype, for the reference
     seconds: float = 10.0  # an answer's first call may import much, on a busy machine
@@ -99,7 +99,7 @@ def act(answer, inputs, look, given=None):
             raise  # the person, not the answer
         except BaseException as problem:
             raw.error = (called(problem, look.raises), words(problem))
-    raw.after = {name: mine[name] for name in inputs if look.unchanged and has_tensors(inputs[name])}
+    raw.after = {name: mine[name] for name in look.unchanged if has_tensors(inputs[name])}
     raw.largest, raw.launches = watch.elements, launched.count
     raw.kept = held(made) if look.kept else 0
     return raw
@@ -113,7 +113,7 @@ def looked_at(raw, inputs, look):
             seen.outputs, seen.kinds = flat(raw.outputs)
         except Unfit as problem:
             seen.error = ("", str(problem))
-    given = [name for name in inputs if look.unchanged and has_tensors(inputs[name])]
+    given = [name for name in look.unchanged if has_tensors(inputs[name])]
     seen.changed = tuple(name for name in given if differs(raw.after.get(name), inputs[name]))
     return seen
 
@@ -263,11 +263,25 @@ def lent(answer, helpers):
     """While it runs, the answer finds `helpers` in place of its own functions of those names."""
     namespace = globals_of(answer) if helpers else {}
     before = {name: namespace[name] for name in helpers if name in namespace}
-    namespace.update({name: helpers[name] for name in before})
+    namespace.update({name: with_defaults_of(own, helpers[name]) for name, own in before.items()})
     try:
         yield
     finally:
         namespace.update(before)
+
+
+def with_defaults_of(own, helper):
+    """The helper, called as the answer's own function may be: by its names for the arguments, and with its defaults."""
+
+    def called_by(*args, **kwargs):
+        try:
+            bound = inspect.signature(own).bind(*args, **kwargs)
+        except (TypeError, ValueError):  # it has no signature, or would refuse the call
+            return helper(*args, **kwargs)
+        bound.apply_defaults()
+        return helper(*bound.args, **bound.kwargs)
+
+    return called_by
 
 
 def globals_of(answer):

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import torch
 
-from .trial import Trial, distance
+from .trial import Trial, constant, distance
 
 CUTS = {  # words -> the letters of the axes that are cut, and to what size
     "there is one batch item (B = 1)": ("B", 1),
@@ -20,9 +20,15 @@ def when_right(subject, row):
     letters = {words: letters.split() for words, (letters, _) in CUTS.items()}
     return [
         words
-        for words, simple in simplified(row.trial).items()
-        if simple.passes(subject.see(simple.inputs, simple.look)) and not cuts_it_off(row, letters.get(words, []))
+        for words in simplified(row.trial)
+        if right_when(words, subject, row.trial) and not cuts_it_off(row, letters.get(words, []))
     ]
+
+
+def right_when(words, subject, trial):
+    """Also on other draws: on one it may be chance."""
+    simple = [made[words] for made in map(simplified, (trial, *trial.others)) if words in made]
+    return all(one.passes(subject.see(one.inputs, one.look)) for one in simple)
 
 
 @lru_cache(maxsize=64)
@@ -38,8 +44,15 @@ def simplified(trial):
     return {
         words: simple
         for words, simple in made.items()
-        if simple and not simple.reference.seen.error and (words in exercise.simplifications or simple.shows())
+        if simple and not simple.reference.seen.error and asks(simple, words in exercise.simplifications)
     }
+
+
+def asks(trial, chosen):
+    """Whether it is still a question: what is wanted varies, all of it where the exercise has not chosen the change."""
+    wanted = zip(trial.reference.seen.outputs, trial.reference.tolerance, strict=True)
+    varies = [distance(constant(t), t, tolerance) > 1 for t, tolerance in wanted]
+    return any(varies) if chosen else all(varies) and trial.shows()
 
 
 def change(trial, functions):

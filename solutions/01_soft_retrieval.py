@@ -183,7 +183,8 @@ check("ch01/soft_lookup", soft_lookup)
 # Derive the formula once more before you write it, without looking:
 # with the quotient rule, once for $i = j$ and once for $i \neq j$.
 #
-# *Judged:* the matrix `(S, S)`, for even and uneven weights, and where some are exactly 0.
+# *Judged:* the matrix `(S, S)`, for any S, 1 too, for even and uneven weights, and where some are
+# exactly 0.
 # The weights themselves stay as they are.
 
 # %% [markdown]
@@ -240,8 +241,8 @@ check("ch01/softmax_jacobian", softmax_jacobian)
 # *Judged:*
 #
 # * **values**, 2 points: for any N and S, 1 too.
-# * **bandwidth**, 1 point: narrow and wide ones, in any unit and from any zero: places a hundred-thousandth apart,
-#   kilometres counted in metres, years such as 2000. Nothing that you are given changes.
+# * **bandwidth**, 1 point: narrow and wide ones, from a hundred-thousandth to a thousand, and from any zero:
+#   years such as 2000. Nothing that you are given changes.
 # * **far from every key**, 1 point: places from which every $K_j$ is too small for a float.
 #   The formula has a value there, and it is neither 0 nor NaN.
 
@@ -255,6 +256,12 @@ check("ch01/softmax_jacobian", softmax_jacobian)
 # <details><summary>Hint: you know this quotient</summary>
 #
 # An exponential over a sum of exponentials: where did you meet it, and what are the scores here?
+# </details>
+#
+# <details><summary>Hint: years</summary>
+#
+# Multiplied out, $(x - x_j)^2$ is the difference of numbers near $2000^2 = 4$ million, and float32 keeps seven digits
+# of them: nothing is left of half a year. Subtract first. (`torch.cdist` multiplies out, from 26 places on.)
 # </details>
 #
 # <details><summary>Hint: far away</summary>

@@ -57,7 +57,7 @@ print(products / products.sum())
 # `Dv` need not be `D`.
 #
 # *Judged:* the three values, in the order q, k, v, for any sizes, 1 too, in float32, float16 and bfloat16.
-# A tuple or a list of them is as good.
+# A tuple or a list of them is as good. Nothing that you are given changes.
 
 # %% [markdown]
 # <details><summary>Hint: which product</summary>

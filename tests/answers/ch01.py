@@ -274,6 +274,19 @@ def float32_given_back_in_double(scores, dim):
     return weights if scores.dtype == torch.float32 else weights.to(scores.dtype)
 
 
+@wrong(SOFTMAX, "scores_changed")
+def written_to_only_where_they_are_large(scores, dim):
+    if scores.abs().max() > 80:
+        scores -= scores.amax(dim, keepdim=True)
+    return scores.softmax(dim)
+
+
+@right(SOFTMAX)
+def a_small_epsilon(scores, dim):
+    e = (scores - scores.amax(dim, keepdim=True)).exp()
+    return e / (e.sum(dim, keepdim=True) + 1e-6)
+
+
 @right(SOFTMAX)
 def exp_of_log_softmax(scores, dim):
     return F.log_softmax(scores, dim).exp()
@@ -685,6 +698,70 @@ def slightly_warm(query, keys, values, temperature=1.0):
     return weights @ values, weights
 
 
+@mistake(LOOKUP, "mixed_with_detached_weights")
+def values_times_items(query, keys, values, temperature=1.0):
+    weights = (keys @ query / temperature).softmax(0)
+    return sum(w.item() * value for w, value in zip(weights, values, strict=True)), weights
+
+
+@mistake(LOOKUP, "weights_over_temperature")
+def shares_divided_by_the_temperature(query, keys, values, temperature=1.0):
+    s = keys @ query
+    e = torch.exp(s - s.max())
+    weights = e / e.sum() / temperature
+    return (weights[:, None] * values).sum(0), weights
+
+
+@wrong(LOOKUP)
+def divided_in_place_in_the_cold(query, keys, values, temperature=1.0):
+    if temperature < 0.01:
+        keys /= temperature
+        temperature = 1.0
+    weights = (keys @ query / temperature).softmax(0)
+    return weights @ values, weights
+
+
+@wrong(LOOKUP)
+def largest_score_without_its_sign(query, keys, values, temperature=1.0):
+    s = keys @ query / temperature
+    e = (s - s.abs().max()).exp()
+    return e @ values / e.sum(), e / e.sum()
+
+
+@wrong(LOOKUP)
+def first_score_taken_off(query, keys, values, temperature=1.0):
+    s = keys @ query / temperature
+    e = (s - s[0]).exp()
+    return e @ values / e.sum(), e / e.sum()
+
+
+@wrong(LOOKUP)
+def running_maximum_from_zero(query, keys, values, temperature=1.0):
+    s = keys @ query / temperature
+    e = (s - s.max().clamp(min=0)).exp()
+    return e @ values / e.sum(), e / e.sum()
+
+
+@wrong(LOOKUP)
+def query_of_width_one_squeezed(query, keys, values, temperature=1.0):
+    weights = (keys @ query.squeeze() / temperature).softmax(0)
+    return weights @ values, weights
+
+
+@right(LOOKUP)
+def an_epsilon_beside_the_sum(query, keys, values, temperature=1.0):
+    s = keys @ query / temperature
+    e = (s - s.max()).exp()
+    weights = e / (e.sum() + 1e-6)
+    return weights @ values, weights
+
+
+@right(LOOKUP)
+def never_colder_than_is_asked(query, keys, values, temperature=1.0):
+    weights = (keys @ query / max(temperature, 1e-5)).softmax(0)
+    return weights @ values, weights
+
+
 @right(LOOKUP)
 def in_double_and_back(query, keys, values, temperature=1.0):
     weights = (keys.double() @ query.double() / temperature).softmax(0)
@@ -952,6 +1029,37 @@ def slightly_off_the_diagonal(weights):
 @wrong(JACOBIAN)
 def one_axis_more(weights):
     return (torch.diag(weights) - torch.outer(weights, weights))[None]
+
+
+@wrong(JACOBIAN)
+def squeezed(weights):
+    return (torch.diag(weights) - torch.outer(weights, weights)).squeeze()
+
+
+@wrong(JACOBIAN)
+def zeros_lifted_in_place(weights):
+    scores = weights.clamp_(min=1e-12).log()
+    return torch.autograd.functional.jacobian(lambda s: s.softmax(0), scores)
+
+
+@wrong(JACOBIAN)
+def each_row_its_weight(weights):
+    return weights[:, None].expand(-1, len(weights))
+
+
+@wrong(JACOBIAN)
+def rows_less_squares(weights):
+    return weights[:, None] - weights**2
+
+
+@wrong(JACOBIAN)
+def diagonal_in_every_row(weights):
+    return (weights * (1 - weights)).repeat(len(weights), 1)
+
+
+@wrong(JACOBIAN)
+def w_times_one_plus_w(weights):
+    return weights[:, None] * (1 + weights)
 
 
 @right(JACOBIAN)
@@ -1297,6 +1405,25 @@ def summed_over_the_queries(x_query, x_keys, y_keys, bandwidth):
     return e.softmax(1).sum(0) * y_keys
 
 
+@wrong(KERNEL, "bandwidth_ignored", "no_maximum")
+def a_factor_that_cancels(x_query, x_keys, y_keys, bandwidth):
+    k = torch.exp(-((x_query[:, None] - x_keys) ** 2) / 2) / (bandwidth * math.sqrt(2 * math.pi))
+    return k @ y_keys / k.sum(1)
+
+
+@wrong(KERNEL)
+def cdist_of_years(x_query, x_keys, y_keys, bandwidth):
+    d = torch.cdist(x_query[:, None], x_keys[:, None]) / bandwidth
+    return (-(d**2) / 2).softmax(1) @ y_keys
+
+
+@right(KERNEL)
+def a_kernel_of_nothing_beside_the_others(x_query, x_keys, y_keys, bandwidth):
+    e = -(((x_query[:, None] - x_keys) / bandwidth) ** 2) / 2
+    k = (e - e.amax(1, keepdim=True)).exp()
+    return k @ y_keys / (k.sum(1) + 1e-6)
+
+
 @right(KERNEL)
 def expanded_squares(x_query, x_keys, y_keys, bandwidth):
     q, k, y = x_query.double(), x_keys.double(), y_keys.double()
@@ -1317,7 +1444,7 @@ def one_query_after_another_in_numpy(x_query, x_keys, y_keys, bandwidth):
 
 @right(KERNEL)
 def about_the_nearest(x_query, x_keys, y_keys, bandwidth):
-    d2 = torch.cdist(x_query[:, None], x_keys[:, None]).square() / bandwidth**2
+    d2 = torch.cdist(x_query[:, None], x_keys[:, None], p=1).square() / bandwidth**2
     k = torch.exp(-0.5 * (d2 - d2.min(1, keepdim=True).values))
     return (k * y_keys).sum(1) / k.sum(1)
 
@@ -1579,6 +1706,16 @@ def in_half(queries, keys, w_q, w_k, v):
 def cubic_tanh(queries, keys, w_q, w_k, v):
     x = (queries @ w_q)[:, None] + keys @ w_k
     return (x - x**3 / 3) @ v
+
+
+@wrong(ADDITIVE)
+def v_squeezed(queries, keys, w_q, w_k, v):
+    return torch.tanh((queries @ w_q)[:, None] + keys @ w_k) @ v.squeeze()
+
+
+@pair(ADDITIVE, "dot_product", "divided_by_root_d")
+def scaled_dot_products(queries, keys, w_q, w_k, v):
+    return (queries @ w_q) @ (keys @ w_k).T / math.sqrt(w_q.shape[1])
 
 
 @right(ADDITIVE)

@@ -319,6 +319,29 @@ def rounded_to_two_places(q, k):
 
 
 @right(VARIANCE)
+def two_moments_in_single_precision(q, k):
+    s = (q * k).sum(-1)
+    return ((s**2).mean() - s.mean() ** 2) * len(s) / (len(s) - 1)
+
+
+@pair(VARIANCE, "not_divided", "standard_deviation")
+def length_of_the_deviations(q, k):
+    s = (q * k).sum(-1)
+    return (s - s.mean()).norm()
+
+
+@pair(VARIANCE, "mean_not_subtracted", "standard_deviation")
+def root_mean_square(q, k):
+    s = (q * k).sum(-1)
+    return ((s**2).sum() / (len(s) - 1)).sqrt()
+
+
+@pair(VARIANCE, "mean_not_subtracted", "not_divided")
+def plain_sum_of_squares(q, k):
+    return (q * k).sum(-1).square().sum()
+
+
+@right(VARIANCE)
 def running_mean(q, k):
     mean = total = torch.zeros(())
     for m, (a, b) in enumerate(zip(q, k, strict=True), 1):
@@ -693,6 +716,68 @@ def written_by_index(q, k, v, mask=None):
     a[~mask.expand_as(a)] = -1e9  # −∞ in float16
     p = a.softmax(-1) * mask.any(-1, keepdim=True)
     return p @ v, p
+
+
+@mistake(SDPA, "weights_out_of_torch")
+def weights_without_gradient(q, k, v, mask=None):
+    with torch.no_grad():
+        weights = by_hand(scores(q, k), mask)
+    return weights @ v, weights
+
+
+@mistake(SDPA, "mixed_with_detached_weights")
+def output_from_a_copy(q, k, v, mask=None):
+    weights = by_hand(scores(q, k), mask)
+    return torch.einsum("bhns,bhsd->bhnd", weights.clone().detach(), v), weights
+
+
+@mistake(SDPA, "returned_weights_detached")
+def weights_for_a_plot(q, k, v, mask=None):
+    weights = by_hand(scores(q, k), mask)
+    return weights @ v, weights.detach()
+
+
+@wrong(SDPA)
+def mask_opened_for_empty_rows(q, k, v, mask=None):
+    if mask is None:
+        weights = by_hand(scores(q, k))
+        return weights @ v, weights
+    empty = ~mask.any(-1, keepdim=True)
+    mask |= empty
+    weights = by_hand(scores(q, k), mask).masked_fill(empty, 0)
+    return weights @ v, weights
+
+
+@wrong(SDPA)
+def three_axes_of_a_mask_taken_for_batch_and_lengths(q, k, v, mask=None):
+    mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+    weights = by_hand(scores(q, k), mask)
+    return weights @ v, weights
+
+
+@wrong(SDPA)
+def largest_without_its_sign_where_nothing_is_masked(q, k, v, mask=None):
+    if mask is None:
+        e = (scores(q, k) - scores(q, k).abs().amax(-1, keepdim=True)).exp()
+        weights = e / e.sum(-1, keepdim=True)
+    else:
+        weights = by_hand(scores(q, k), mask)
+    return weights @ v, weights
+
+
+@wrong(SDPA, "nan_in_the_gradient")
+def normalised_once_more(q, k, v, mask=None):
+    weights = scores(q, k).softmax(-1)
+    if mask is not None:
+        weights = weights * mask
+        weights = (weights / weights.sum(-1, keepdim=True)).nan_to_num(0)
+    return weights @ v, weights
+
+
+@wrong(SDPA)
+def an_epsilon_beside_the_sum(q, k, v, mask=None):
+    weights = by_hand(scores(q, k), mask)
+    return (weights / (1 + 1e-5)) @ v, weights / (1 + 1e-5)
 
 
 @wrong(SDPA)

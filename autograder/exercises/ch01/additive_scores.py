@@ -58,6 +58,12 @@ def one_key(draw):
     return layer(draw, N, 1, E, D)
 
 
+@additive_scores.case("values")
+def widths_of_one(draw):
+    N, S = draw.sizes("N S")
+    return layer(draw, N, S, 1, 1)
+
+
 @additive_scores.case("values", unchanged=True)
 def square(draw):  # N = S and E = D: a transpose, and a query that meets one key only, do not show by their shape
     N, E = draw.sizes("N E")
@@ -73,6 +79,7 @@ JOINED = {
     "tanh(a + b)": lambda a, b: torch.tanh(a + b),
     "a + b": lambda a, b: a + b,
     "tanh a + tanh b": lambda a, b: torch.tanh(a) + torch.tanh(b),
+    "a ∘ b": lambda a, b: a * b,
 }
 
 
@@ -121,6 +128,12 @@ slip(
     weigh="never",
 )
 slip("v_inside", "v comes in before tanh. Take tanh first, then its dot product with v.", weigh="before")
+slip(
+    "dot_product",
+    "These are dot products of the projections. Add the projections, take tanh, then the dot product with v.",
+    join="a ∘ b",
+    weigh="never",
+)
 slip("row_by_row", "Query i meets key i only. Each query meets every key: N times S scores.", pairs="one")
 slip(
     "divided_by_root_d",
@@ -134,12 +147,6 @@ slip(
     "No gradient reaches the inputs: the scores were taken out of torch, as item, tolist, numpy and detach do.",
     cut=True,
 )
-
-
-@additive_scores.mistake
-def dot_product(queries, keys, w_q, w_k, v):
-    """These are dot products of the projections. Add the projections, take tanh, then the dot product with v."""
-    return (queries @ w_q) @ (keys @ w_k).mT
 
 
 @additive_scores.right

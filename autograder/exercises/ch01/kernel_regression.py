@@ -80,19 +80,17 @@ def wide(draw):
 
 @kernel_regression.case("bandwidth")
 def micrometres_in_metres(draw):  # a floor under the bandwidth shows
-    h = draw.between(1e-5, 3e-5)
-    return strewn(draw, *fewer_queries(draw), bandwidth=h, width=4 * h)
+    return strewn(draw, *fewer_queries(draw), bandwidth=1e-5, width=4e-5)
 
 
 @kernel_regression.case("bandwidth")
 def kilometres_in_metres(draw):
-    h = draw.between(1e3, 3e3)
-    return strewn(draw, *fewer_queries(draw), bandwidth=h, width=4 * h)
+    return strewn(draw, *fewer_queries(draw), bandwidth=1e3, width=4e3)
 
 
 @kernel_regression.case("bandwidth")
-def years(draw):  # x² − 2xx' + x'² loses the difference of two large squares
-    inputs = strewn(draw, *fewer_queries(draw), bandwidth=draw.between(0.5, 1.0))
+def years(draw):  # x² − 2xx' + x'² loses the difference of two large squares; torch.cdist does so from 26 keys on
+    inputs = strewn(draw, *draw.sizes("N"), 30, bandwidth=draw.between(0.5, 1.0))
     return inputs | {name: 2000.0 + inputs[name] for name in ("x_query", "x_keys")}
 
 
@@ -146,7 +144,12 @@ def regress(
 
 
 slip = kernel_regression.slips(regress)
-slip("wrong_sign", "The nearest key has the least weight: the minus in the exponent is missing.", sign=1)
+slip(
+    "wrong_sign",
+    "The nearest key has the least weight: the minus in the exponent is missing.",
+    sign=1,
+    off="of each query",
+)
 slip("not_squared", "The distance |x − x_j| is not squared.", power="|d|")
 slip(
     "no_square",
@@ -166,7 +169,11 @@ slip(
     "The distances are multiplied by the bandwidth. Divide them by it: a wide one reaches further.",
     width="1/h²",
 )
-slip("bandwidth_ignored", "The bandwidth is not used. Divide the distances by it.", width="1")
+slip(
+    "bandwidth_ignored",
+    "The bandwidth changes nothing. Divide the distances by it, before they are squared.",
+    width="1",
+)
 slip("over_queries", "You normalise over the queries. One query's weights over the keys sum to 1.", over="queries")
 slip("not_normalised", "The kernels are not divided by their sum over the keys.", over="nothing")
 slip("divided_by_s", "You divide by the number of keys. Divide by the sum of the kernels over the keys.", over="S")

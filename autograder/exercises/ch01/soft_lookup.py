@@ -50,9 +50,9 @@ def one_entry(draw):
 
 
 @soft_lookup.case("values")
-def values_of_width_one(draw):
+def widths_of_one(draw):
     inputs = entries(draw)
-    return inputs | {"values": inputs["values"][:, :1]}
+    return {"query": inputs["query"][:1], "keys": inputs["keys"][:, :1], "values": inputs["values"][:, :1]}
 
 
 @soft_lookup.case("temperature")
@@ -71,14 +71,14 @@ def in_proportion(draw, temperature):
     return inputs | {"query": temperature * inputs["query"], "temperature": temperature}
 
 
-@soft_lookup.case("temperature")
+@soft_lookup.case("temperature", unchanged=True)
 def as_cold_as_scores_are_small(draw):
-    return in_proportion(draw, draw.between(5e-6, 1e-5))
+    return in_proportion(draw, 1e-5)
 
 
 @soft_lookup.case("temperature")
 def as_hot_as_scores_are_large(draw):
-    return in_proportion(draw, draw.between(200.0, 1000.0))
+    return in_proportion(draw, 1000.0)
 
 
 @soft_lookup.case("stability")
@@ -89,8 +89,19 @@ def scores_to_ten_thousand(draw):  # of either sign; yet most keys nearly tie
 
 
 @soft_lookup.case("stability")
-def nearly_frozen(draw):
-    return entries(draw) | {"temperature": draw.between(0.0005, 0.001)}
+def scores_to_minus_ten_thousand(draw):  # all of them, and the first score is none to take off
+    inputs = entries(draw)
+    inputs["query"][0], inputs["keys"][:, 0], inputs["keys"][0, 0] = 100.0, -100.0, -102.0
+    return inputs
+
+
+@soft_lookup.case("stability")
+def nearly_frozen(draw):  # two keys nearly tie: to the best two, the temperature still matters
+    inputs = entries(draw)
+    query, keys = inputs["query"], inputs["keys"]
+    best = int((keys @ query).argmax())
+    keys[best - 1] = keys[best] - draw.between(0.0005, 0.0015) * query / (query @ query)
+    return inputs | {"temperature": 0.001}
 
 
 @soft_lookup.case("gradient", gradient=("query", "keys", "values"))
@@ -119,7 +130,8 @@ def look_up(
     }[share]()
     weights = (parts / parts.sum() if divide else parts) / (temperature if cool else 1)
     weights = weights.detach() if cut in ("weights", "everywhere") else weights
-    output = weights @ (values if mix == "values" else keys) / (len(keys) if mean else 1)
+    shares = weights.detach() if cut == "output" else weights
+    output = shares @ (values if mix == "values" else keys) / (len(keys) if mean else 1)
     output = output.detach() if cut == "everywhere" else output
     weights = weights.detach() if cut == "returned weights" else weights
     return {"both": (output, weights), "swapped": (weights, output), "weights": weights, "output": output}[returns]
@@ -187,6 +199,12 @@ slip(
     "No gradient passes through the weights that you return: they were taken out of torch, as detach and numpy do. "
     "Return them as they are.",
     cut="returned weights",
+)
+slip(
+    "mixed_with_detached_weights",
+    "No gradient passes from the output to query and keys: it is mixed with weights taken out of torch, as item and "
+    "detach do.",
+    cut="output",
 )
 
 

@@ -115,6 +115,11 @@ def nor_along_the_first_axis(draw):  # which is where others move dim; of a vect
     return {"scores": draw.normal(*draw.sizes("S")), "dim": 0}
 
 
+@softmax.case("inputs unchanged", unchanged=True)
+def nor_where_they_are_large(draw):  # and e^86 is still a float32
+    return {"scores": 82 + 4 * draw.uniform(*draw.sizes("N S")), "dim": -1}
+
+
 @softmax.case("inputs unchanged", dtypes=(F32, F16), unchanged=True)
 def nor_to_three_axes_of_halves(draw):
     return {"scores": draw.normal(*draw.sizes("B S D")), "dim": -1}

@@ -9,7 +9,7 @@ from autograder.exercise import exercise
     "ch01",
     points={"values": 3},
     takes="weights: S",
-    returns="jacobian: S S",
+    returns="jacobian: row column",
     see="01-soft-retrieval#softmax-gradient",
 )
 def softmax_jacobian(weights):
@@ -28,19 +28,24 @@ def uneven(draw):
 
 
 @softmax_jacobian.case("values")
+def one_weight(draw):
+    return {"weights": torch.ones(1)}
+
+
+@softmax_jacobian.case("values", unchanged=True)
 def even(draw):
     (S,) = draw.sizes("S")
     return {"weights": torch.full((S,), 1 / S)}
 
 
-@softmax_jacobian.case("values")
+@softmax_jacobian.case("values", unchanged=True)
 def one_nearly_alone(draw):
     scores = draw.normal(*draw.sizes("S"))
     scores[draw.integers(0, len(scores))] += 5.0
     return {"weights": scores.softmax(0)}
 
 
-@softmax_jacobian.case("values")
+@softmax_jacobian.case("values", unchanged=True)
 def some_exactly_zero(draw):  # softmax has saturated: there is nothing to divide by
     scores = draw.normal(*draw.sizes("S"))
     scores[draw.permutation(len(scores))[:2]] = -torch.inf
@@ -109,11 +114,15 @@ slip(
     "rows_all_like_the_diagonal",
     "Every entry is w_i (1 − w_j). That is so for i = j only; beside the diagonal it is −w_i w_j.",
     diagonal="w in every column",
+    product="w wᵀ",
+    sign=-1,
 )
 slip(
     "columns_all_like_the_diagonal",
     "Every entry is w_j (1 − w_i). That is so for i = j only; beside the diagonal it is −w_i w_j.",
     diagonal="w in every row",
+    product="w wᵀ",
+    sign=-1,
 )
 slip(
     "inner_product",

@@ -28,7 +28,7 @@ def independent_components(draw):
 @dot_product_variance.case("values")
 def components_with_a_mean(draw):  # the mean score is far from 0: squares alone are no variance
     M, D = draw.sizes("M D")
-    return {"q": draw.normal(M, D, mean=1.5), "k": draw.normal(M, D, mean=1.0, scale=0.5)}
+    return {"q": draw.normal(M, D, mean=0.7), "k": draw.normal(M, D, mean=0.7, scale=0.5)}
 
 
 SCORES = {
@@ -50,9 +50,9 @@ def spread(q, k, *, of="pairs", power=0.0, divisor="M − 1", about="mean", root
 slip = dot_product_variance.slips(spread)
 slip("divided_by_m", "You divide by M. The mean comes from the same samples, so divide by M − 1.", divisor="M")
 slip("divided_by_d_less_one", "You divide by D − 1. There are M scores: divide by M − 1.", divisor="D − 1")
-slip("not_divided", "That is the sum of the squares. Divide it by M − 1.", divisor="1")
-slip("standard_deviation", "That is the standard deviation. The variance is its square.", root=True)
-slip("mean_not_subtracted", "That is the mean square. A variance takes the mean score off first.", about="zero")
+slip("not_divided", "The sum of the squares is not divided. Divide it by M − 1.", divisor="1")
+slip("standard_deviation", "You take the root: that makes a standard deviation. The variance is without it.", root=True)
+slip("mean_not_subtracted", "The mean score is not taken off before the squares.", about="zero")
 slip("every_pair", "You take every q with every k. Here q_m goes with k_m: M scores, not M².", of="all pairs")
 slip("components", "That is the spread of single products. Add up each row's: that is the score.", of="components")
 slip("summed_over_pairs", "You add up over the M pairs. A score adds up over one row, its D components.", of="columns")

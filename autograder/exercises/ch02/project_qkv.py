@@ -24,7 +24,7 @@ def one_input(draw):
     return {"x": draw.normal(B, N, E), "w_q": draw.normal(E, D), "w_k": draw.normal(E, D), "w_v": draw.normal(E, Dv)}
 
 
-@project_qkv.case("values")
+@project_qkv.case("values", unchanged=True)
 def square_matrices(draw):  # a transposed or exchanged matrix does not show by its shape
     B, N, E = draw.sizes("B N E")
     return {"x": draw.normal(B, N, E), **{name: draw.normal(E, E) for name in ("w_q", "w_k", "w_v")}}

@@ -77,15 +77,27 @@ def one_mask_for_all(draw):
 
 
 @scaled_dot_product_attention.case("masking")
+def one_mask_for_every_sequence(draw):
+    inputs = with_mask(draw, "HNS")
+    return inputs | {"mask": inputs["mask"][0]}
+
+
+@scaled_dot_product_attention.case("masking")
+def one_row_for_all_queries(draw):
+    inputs = with_mask(draw, "S")
+    return inputs | {"mask": inputs["mask"][0, 0]}
+
+
+@scaled_dot_product_attention.case("masking")
 def padding_with_large_scores(draw):  # a maximum taken over hidden keys would underflow the rest
     inputs = with_mask(draw, "BS")
     return inputs | {"k": torch.where(inputs["mask"].mT, inputs["k"], 200 * inputs["k"])}
 
 
 @scaled_dot_product_attention.case("masking")
-def scores_far_below_zero(draw):  # a finite fill such as −100 would win
+def scores_far_below_zero(draw):  # a finite fill such as −100 or −1000 would win
     inputs = with_mask(draw)
-    inputs["q"][..., 0], inputs["k"][..., 0] = 40.0, -40.0
+    inputs["q"][..., 0], inputs["k"][..., 0] = 64.0, -64.0
     return inputs
 
 
@@ -96,7 +108,7 @@ def a_query_of_zeros(draw):  # its scores are exactly 0, and not masked for that
     return inputs
 
 
-@scaled_dot_product_attention.case("masking", dtypes=(F32, F16))
+@scaled_dot_product_attention.case("masking", dtypes=(F32, F16), unchanged=("mask",))
 def an_empty_row(draw):
     return with_empty_row(draw)
 
@@ -107,6 +119,13 @@ def scores_to_a_thousand(draw):  # of either sign, within a row and between rows
     B, H, N, _ = inputs["q"].shape
     inputs["q"][..., 0], inputs["k"][..., 0] = 40 * draw.signs(B, H, N), 40.0
     inputs["k"][:, :, -1, 0] = -40.0
+    return inputs
+
+
+@scaled_dot_product_attention.case("stability")
+def all_scores_far_below_zero(draw):
+    inputs = qkv(draw)
+    inputs["q"][..., 0], inputs["k"][..., 0] = 40.0, -40.0
     return inputs
 
 
@@ -144,7 +163,7 @@ SCALES = {
 
 def attend(
     q, k, v, mask=None, *, scale="1/√D", over=-1, keys="transposed", hide="before softmax", fill=-math.inf, flip=False,
-    empty="0", stable=True, mix="values", in_place=False, returns=None,
+    empty="0", stable=True, mix="values", in_place=False, cut="nowhere", returns=None,
 ):  # fmt: skip
     """One implementation with a knob for each slip."""
     c = scale if isinstance(scale, float) else SCALES[scale](q, k, v)
@@ -162,7 +181,10 @@ def attend(
     weights = weights.masked_fill(
         ~allowed.any(-1, keepdim=True), {"0": 0, "NaN": math.nan, "1/S": 1 / k.shape[-2]}[empty]
     )
-    return (weights @ (v if mix == "values" else k)).to(returns or q.dtype), weights.to(returns or q.dtype)
+    weights = weights.detach() if cut == "weights" else weights
+    output = (weights.detach() if cut == "output" else weights) @ (v if mix == "values" else k)
+    weights = weights.detach() if cut == "returned weights" else weights
+    return output.to(returns or q.dtype), weights.to(returns or q.dtype)
 
 
 slip = scaled_dot_product_attention.slips(attend)
@@ -190,6 +212,21 @@ slip("empty_row_uniform", "A query that may attend to nothing sees all keys alik
 slip("mask_added", "The mask is added to the scores: True counts 1. It decides who may attend.", hide="added")
 slip("fill_beyond_half", "−1e9 does not fit into float16. Fill with −inf, or the dtype's least number.", fill=-1e9)
 slip("no_maximum", "exp overflows. Take each row's largest score off first, as softmax does.", stable=False)
+slip(
+    "weights_out_of_torch",
+    "The gradient reaches v alone, not q and k: the weights were taken out of torch, as detach, numpy and no_grad do.",
+    cut="weights",
+)
+slip(
+    "mixed_with_detached_weights",
+    "No gradient passes from the output to q and k: it is mixed with detached weights.",
+    cut="output",
+)
+slip(
+    "returned_weights_detached",
+    "No gradient passes through the weights that you return: they are detached. Return them as they are.",
+    cut="returned weights",
+)
 slip("float32_returned", "The outputs come in float32 whatever the inputs are. Give them q's dtype.", returns=F32)
 
 
@@ -211,8 +248,8 @@ def keys_ask_queries(q, k, v, mask=None):
 
 @scaled_dot_product_attention.mistake
 def nan_in_the_gradient(q, k, v, mask=None):
-    """The values are right, but a query that may attend to nothing makes the gradients NaN: −∞ was added to its scores,
-    and only the result was mended. Fill its scores in place of adding, or give that row finite scores."""
+    """A query that may attend to nothing makes the gradients NaN: −∞ − −∞ or 0/0 comes on the way, and only the result
+    was mended. Give that row finite scores before the softmax, or a sum that is not 0."""
     hidden = torch.zeros(()) if mask is None else torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -math.inf)
     weights = (q @ k.mT / math.sqrt(q.shape[-1]) + hidden).softmax(-1)
     weights = weights if mask is None else weights.masked_fill(~mask.any(-1, keepdim=True), 0)
