@@ -183,8 +183,7 @@ check("ch01/soft_lookup", soft_lookup)
 # Derive the formula once more before you write it, without looking:
 # with the quotient rule, once for $i = j$ and once for $i \neq j$.
 #
-# *Judged:* the matrix `(S, S)`, for any S, 1 too, for even and uneven weights, and where some are
-# exactly 0.
+# *Judged:* the matrix `(S, S)`, for any S, 1 too, for even and uneven weights, and where some are exactly 0.
 # The weights themselves stay as they are.
 
 # %% [markdown]
