@@ -1149,7 +1149,7 @@ def plus_the_squared_distance(x_query, x_keys, y_keys, bandwidth):
 
 @mistake(KERNEL, "not_squared")
 def absolute_distances(x_query, x_keys, y_keys, bandwidth):
-    d = torch.cdist(x_query[:, None], x_keys[:, None])
+    d = torch.cdist(x_query[:, None], x_keys[:, None], p=1)
     return F.softmax(-d / (2 * bandwidth * bandwidth), -1) @ y_keys
 
 
@@ -1174,7 +1174,7 @@ def two_inside_the_square(x_query, x_keys, y_keys, bandwidth):
 
 @mistake(KERNEL, "bandwidth_not_squared")
 def over_two_bandwidths(x_query, x_keys, y_keys, bandwidth):
-    d2 = torch.cdist(x_query[:, None], x_keys[:, None]).square()
+    d2 = torch.cdist(x_query[:, None], x_keys[:, None], p=1).square()
     return (-0.5 * d2 / bandwidth).softmax(1) @ y_keys
 
 
@@ -1291,7 +1291,7 @@ def an_epsilon_beside_the_bandwidth(x_query, x_keys, y_keys, bandwidth):
     return (-((x_query[:, None] - x_keys) ** 2) / (2 * bandwidth**2 + 1e-12)).softmax(1) @ y_keys
 
 
-@wrong(KERNEL)
+@mistake(KERNEL, "multiplied_out")
 def squares_expanded_in_single_precision(x_query, x_keys, y_keys, bandwidth):
     d2 = x_query[:, None] ** 2 - 2 * x_query[:, None] * x_keys + x_keys**2
     return (-d2 / (2 * bandwidth**2)).softmax(1) @ y_keys
@@ -1411,7 +1411,7 @@ def a_factor_that_cancels(x_query, x_keys, y_keys, bandwidth):
     return k @ y_keys / k.sum(1)
 
 
-@wrong(KERNEL)
+@mistake(KERNEL, "multiplied_out")
 def cdist_of_years(x_query, x_keys, y_keys, bandwidth):
     d = torch.cdist(x_query[:, None], x_keys[:, None]) / bandwidth
     return (-(d**2) / 2).softmax(1) @ y_keys

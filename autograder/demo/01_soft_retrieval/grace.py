@@ -1,4 +1,4 @@
-"""Has a function of the library for everything. Two of them do not do what she takes them to do."""
+"""Has a function of the library for everything. Three of them do not do what she takes them to do."""
 
 import torch
 

@@ -123,16 +123,21 @@ def ten_thousand_away(draw):  # of keys well apart: the nearest has it all
     return strewn(draw, N, S) | {"x_query": 1e4 * draw.signs(N), "x_keys": draw.permutation(S) + 0.2 * draw.uniform(S)}
 
 
-POWERS = {"d²": torch.square, "|d|": torch.abs, "d": torch.clone}
+POWERS = {
+    "(x − y)²": lambda x, y: (x - y) ** 2,
+    "x² − 2xy + y²": lambda x, y: x**2 - 2 * x * y + y**2,
+    "|x − y|": lambda x, y: (x - y).abs(),
+    "x − y": lambda x, y: x - y,
+}
 WIDTHS = {"h²": lambda h: h**2, "h": lambda h: h, "1/h²": lambda h: h**-2, "1": lambda h: 1.0}
 
 
 def regress(
-    x_query, x_keys, y_keys, bandwidth, *, power="d²", width="h²", divisor=2, sign=-1, off="of each query", empty=None,
-    over="keys", mix="y", returns="mixture",
+    x_query, x_keys, y_keys, bandwidth, *, power="(x − y)²", width="h²", divisor=2, sign=-1, off="of each query",
+    empty=None, over="keys", mix="y", returns="mixture",
 ):  # fmt: skip
     """One implementation with a knob for each slip."""
-    exponents = sign * POWERS[power](x_query[:, None] - x_keys) / (divisor * WIDTHS[width](bandwidth))
+    exponents = sign * POWERS[power](x_query[:, None], x_keys) / (divisor * WIDTHS[width](bandwidth))
     axis = 0 if over == "queries" else 1
     if over in ("keys", "queries"):
         exponents = exponents - {"of each query": exponents.amax(axis, True), "of all": exponents.max(), "0": 0}[off]
@@ -150,12 +155,18 @@ slip(
     sign=1,
     off="of each query",
 )
-slip("not_squared", "The distance |x − x_j| is not squared.", power="|d|")
+slip("not_squared", "The distance |x − x_j| is not squared.", power="|x − y|")
 slip(
     "no_square",
     "The difference x − x_j is not squared, so that the keys on one side have the most weight, near or not.",
-    power="d",
+    power="x − y",
     sign=-1,
+)
+slip(
+    "multiplied_out",
+    "(x − x_j)² is multiplied out: far from 0 that takes two large squares from each other, and float32 keeps too few "
+    "of their digits. Subtract first. torch.cdist multiplies out from 26 places on.",
+    power="x² − 2xy + y²",
 )
 slip("no_two", "The 2 is missing: divide the squared distance by 2 bandwidth².", divisor=1)
 slip("two_squared", "There is a 4 in the place of the 2: divide the squared distance by 2 bandwidth².", divisor=4)
