@@ -241,7 +241,7 @@ check("ch01/softmax_jacobian", softmax_jacobian)
 #
 # * **values**, 2 points: for any N and S, 1 too.
 # * **bandwidth**, 1 point: narrow and wide ones, from a hundred-thousandth to a thousand, and from any zero:
-#   days such as 20 000. Nothing that you are given changes.
+#   years such as 2000. Nothing that you are given changes.
 # * **far from every key**, 1 point: places from which every $K_j$ is too small for a float.
 #   The formula has a value there, and it is neither 0 nor NaN.
 
@@ -257,10 +257,10 @@ check("ch01/softmax_jacobian", softmax_jacobian)
 # An exponential over a sum of exponentials: where did you meet it, and what are the scores here?
 # </details>
 #
-# <details><summary>Hint: days</summary>
+# <details><summary>Hint: years</summary>
 #
-# Multiplied out, $(x - x_j)^2$ is the difference of numbers near $20\,000^2 = 400$ million, and float32 keeps seven
-# digits of them: nothing is left of half a day. Subtract first. (`torch.cdist` multiplies out, from 26 places on.)
+# Multiplied out, $(x - x_j)^2$ is the difference of numbers near $2000^2 = 4$ million, and float32 keeps seven digits
+# of them: nothing is left of a few months. Subtract first. (`torch.cdist` multiplies out, from 26 places on.)
 # </details>
 #
 # <details><summary>Hint: far away</summary>

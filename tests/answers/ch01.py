@@ -1412,7 +1412,7 @@ def a_factor_that_cancels(x_query, x_keys, y_keys, bandwidth):
 
 
 @mistake(KERNEL, "multiplied_out")
-def cdist_of_days(x_query, x_keys, y_keys, bandwidth):
+def cdist_of_years(x_query, x_keys, y_keys, bandwidth):
     d = torch.cdist(x_query[:, None], x_keys[:, None]) / bandwidth
     return (-(d**2) / 2).softmax(1) @ y_keys
 
