@@ -1,11 +1,12 @@
 # A few names over ordinary commands. Everything is installed into .venv and nowhere else.
 
 PYTHON ?= python3
+OUT ?= _build/gpu
 BIN := .venv/bin
 STEP := $(BIN)/python tools/step.py
 
 .DEFAULT_GOAL := help
-.PHONY: help course test selftest soak clean
+.PHONY: help course test selftest gpu soak clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +22,9 @@ test: .venv/test-installed  ## install and run the whole test suite
 
 selftest: .venv/course-installed  ## measure the grader on its own catalogue of mistakes and right answers
 	@$(BIN)/python -m autograder selftest
+
+gpu:  ## verify and time the kernels on this machine's GPU, with torch and Triton of $(PYTHON); results go to $(OUT)
+	@$(PYTHON) -m kernels.bench --out $(OUT)
 
 soak: .venv/course-installed  ## kill the grader at random moments, for about an hour, and see that nothing is lost
 	@$(BIN)/python tools/soak.py 20 --jobs 2
