@@ -74,7 +74,8 @@ def test_licences(name, words):
 
 def test_ci_runs_the_test_command_of_the_readme():
     assert "make test" in (ROOT / "README.md").read_text()
-    assert (ROOT / ".ci/run").read_text().splitlines()[-1] == "make test"
+    lines = (ROOT / ".ci/run").read_text().splitlines()
+    assert "make test" in lines and "set -euo pipefail" in lines  # so that a failure of it ends the script
 
 
 def test_no_file_names_a_place_outside_the_clone():
