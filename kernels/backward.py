@@ -12,7 +12,7 @@ import triton.language as tl
 
 from .forward import LOG2_E, key_range, last_key, place
 from .forward import reference as forward_reference
-from .tiles import load, row, store
+from .tiles import elements, load, row, store, strides
 
 
 def reference(q, k, v, d_out, causal=False, scale=None):
@@ -28,29 +28,30 @@ def backward(q, k, v, out, lse, d_out, causal, scale, queries_config, keys_confi
     Hkv, S = k.shape[1:3]
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     delta = torch.empty_like(lse)
-    tensors = (q, k, v, d_out, lse, delta)
-    strides = (q.stride(), k.stride(), v.stride(), d_out.stride())
-    sizes = (scale, H, N, S)
-    options = {"GROUP": H // Hkv, "CAUSAL": causal, "D": D}
+    unit, (q_step, k_step, v_step, d_out_step, out_step, dq_step, dk_step, dv_step) = strides(
+        q, k, v, d_out, out, dq, dk, dv
+    )
+    given = (q, k, v, d_out, lse, delta), (q_step, k_step, v_step, d_out_step), (scale, H, N, S)
+    options = {"UNIT": unit, "GROUP": H // Hkv, "CAUSAL": causal, "D": D}
     if lse.numel():
-        c = queries_config
-        blocks = B * H * triton.cdiv(N, c.BLOCK_N)
-        delta_kernel[(blocks,)](out, d_out, delta, out.stride(), d_out.stride(), H, N, D=D, **c.options(D))
-        queries_kernel[(blocks,)](*tensors, dq, *strides, dq.stride(), *sizes, **options, **c.options(D))
+        config = queries_config.options(D)
+        blocks = B * H * triton.cdiv(N, queries_config.BLOCK_N)
+        delta_kernel[(blocks,)](out, d_out, delta, out_step, d_out_step, H, N, UNIT=unit, D=D, **config)
+        queries_kernel[(blocks,)](*given[0], dq, *given[1], dq_step, *given[2], **options, **config)
     if dk.numel():
         blocks = B * Hkv * triton.cdiv(S, keys_config.BLOCK_S)
-        keys_kernel[(blocks,)](
-            *tensors, dk, dv, *strides, dk.stride(), dv.stride(), *sizes, **options, **keys_config.options(D)
-        )
+        config = keys_config.options(D)
+        keys_kernel[(blocks,)](*given[0], dk, dv, *given[1], dk_step, dv_step, *given[2], **options, **config)
     return dq, dk, dv
 
 
 @triton.jit
 def delta_kernel(
-    out, d_out, delta, out_stride, d_out_stride, H, N, D: tl.constexpr,
+    out, d_out, delta, out_stride, d_out_stride, H, N, UNIT: tl.constexpr, D: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """delta_i = Σ_d dO_id O_id."""
+    out_stride, d_out_stride = elements(out_stride, UNIT), elements(d_out_stride, UNIT)
     bh, first = place(N, BLOCK_N)
     b, h, rows = bh // H, bh % H, tl.arange(0, BLOCK_N)
     o = load(row(out, out_stride, b, h, first), out_stride, rows, N - first, D, BLOCK_D, True)
@@ -70,10 +71,12 @@ def load_rows(lse, delta, rows, count):
 @triton.jit
 def queries_kernel(
     q, k, v, d_out, lse, delta, dq, q_stride, k_stride, v_stride, d_out_stride, dq_stride, scale, H, N, S,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr,
+    UNIT: tl.constexpr, GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """dq of BLOCK_N queries."""
+    q_stride, k_stride, v_stride = elements(q_stride, UNIT), elements(k_stride, UNIT), elements(v_stride, UNIT)
+    d_out_stride, dq_stride = elements(d_out_stride, UNIT), elements(dq_stride, UNIT)
     bh, first = place(N, BLOCK_N)
     b, h, rows = bh // H, bh % H, tl.arange(0, BLOCK_N)
     queries = load(row(q, q_stride, b, h, first), q_stride, rows, N - first, D, BLOCK_D, True)
@@ -135,10 +138,13 @@ def over_keys(
 @triton.jit
 def keys_kernel(
     q, k, v, d_out, lse, delta, dk, dv, q_stride, k_stride, v_stride, d_out_stride, dk_stride, dv_stride,
-    scale, H, N, S, GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr,
+    scale, H, N, S, UNIT: tl.constexpr, GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """dk and dv of BLOCK_S keys, from all queries of all heads that share them."""
+    q_stride, k_stride, v_stride = elements(q_stride, UNIT), elements(k_stride, UNIT), elements(v_stride, UNIT)
+    d_out_stride, dk_stride = elements(d_out_stride, UNIT), elements(dk_stride, UNIT)
+    dv_stride = elements(dv_stride, UNIT)
     blocks = tl.cdiv(S, BLOCK_S)
     bh, first = tl.program_id(0) // blocks, tl.program_id(0) % blocks * BLOCK_S
     heads = H // GROUP

@@ -11,7 +11,7 @@ import triton.language as tl
 
 from .forward import LOG2_E, walk
 from .forward import reference as forward_reference
-from .tiles import row
+from .tiles import elements, row, strides
 
 FEWEST = 128  # keys that are worth a program of their own
 
@@ -33,10 +33,10 @@ def decode(q, k_cache, v_cache, lengths, scale, config, programs):
     lse = torch.empty(B, H, splits, dtype=torch.float32, device=q.device)
     if lse.numel():
         group = max(16, triton.next_power_of_2(H // Hkv))
+        unit, steps = strides(q, k_cache, v_cache)
         decode_kernel[(B * Hkv * splits,)](
-            q, k_cache, v_cache, lengths, parts, lse, q.stride(), k_cache.stride(), v_cache.stride(),
-            lengths.stride(0), scale * LOG2_E.value, Hkv, S, splits,
-            GROUP=H // Hkv, D=D, **config.options(D) | {"BLOCK_N": group},
+            q, k_cache, v_cache, lengths, parts, lse, *steps, lengths.stride(0), scale * LOG2_E.value, Hkv, S, splits,
+            UNIT=unit, GROUP=H // Hkv, D=D, **config.options(D) | {"BLOCK_N": group},
         )  # fmt: skip
     if splits > 1 and lse.numel():
         merge_kernel[(B * H,)](
@@ -48,9 +48,11 @@ def decode(q, k_cache, v_cache, lengths, scale, config, programs):
 @triton.jit
 def decode_kernel(
     q, k, v, lengths, parts, lse, q_stride, k_stride, v_stride, lengths_stride, scale, Hkv, S, splits,
-    GROUP: tl.constexpr, D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr,
+    UNIT: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """One part of one sequence's cache, for all query heads that share a key head: these are the rows of the tile."""
+    q_stride, k_stride, v_stride = elements(q_stride, UNIT), elements(k_stride, UNIT), elements(v_stride, UNIT)
     bh, split = tl.program_id(0) // splits, tl.program_id(0) % splits
     b, h, heads = bh // Hkv, bh % Hkv, tl.arange(0, BLOCK_N)
     length = tl.minimum(tl.maximum(tl.load(lengths + b * lengths_stride).to(tl.int32), 0), S)
@@ -59,7 +61,7 @@ def decode_kernel(
     end = tl.minimum(begin + part, length)
 
     d = tl.arange(0, BLOCK_D)
-    first = q + b.to(tl.int64) * q_stride[0] + h.to(tl.int64) * GROUP * q_stride[1]
+    first = q + b * q_stride[0] + h * GROUP * q_stride[1]
     inside = (heads < GROUP)[:, None] & (d < D)[None, :]
     queries = tl.load(first + heads[:, None] * q_stride[1] + d[None, :], mask=inside, other=0.0)
     k, v = row(k, k_stride, b, h, begin), row(v, v_stride, b, h, begin)

@@ -28,7 +28,7 @@ KERNELS = {
     "keys": "keys_kernel",
     "decode": "decode_kernel",
 }
-HEAD_DIMS = (16, 32, 64, 96, 128, 256)
+HEAD_DIMS = (16, 32, 40, 64, 80, 96, 128, 256)
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 SIZES = {"B": 2, "H": 8, "N": 1024}  # for which it is compiled: multiples of 16, as they nearly always are
 

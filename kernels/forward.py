@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .tiles import load, row, store
+from .tiles import elements, load, row, store, strides
 
 LOG2_E, LN_2 = tl.constexpr(math.log2(math.e)), tl.constexpr(math.log(2))
 
@@ -35,9 +35,10 @@ def forward(q, k, v, causal, scale, config):
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     if lse.numel():
+        unit, steps = strides(q, k, v, out)
         forward_kernel[(B * H * triton.cdiv(N, config.BLOCK_N),)](
-            q, k, v, out, lse, q.stride(), k.stride(), v.stride(), out.stride(), scale * LOG2_E.value, H, N, k.shape[2],
-            GROUP=H // k.shape[1], CAUSAL=causal, D=D, **config.options(D),
+            q, k, v, out, lse, *steps, scale * LOG2_E.value, H, N, k.shape[2],
+            UNIT=unit, GROUP=H // k.shape[1], CAUSAL=causal, D=D, **config.options(D),
         )  # fmt: skip
     return out, lse
 
@@ -45,9 +46,11 @@ def forward(q, k, v, causal, scale, config):
 @triton.jit
 def forward_kernel(
     q, k, v, out, lse, q_stride, k_stride, v_stride, out_stride, scale, H, N, S,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr,
+    UNIT: tl.constexpr, GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
+    q_stride, k_stride = elements(q_stride, UNIT), elements(k_stride, UNIT)
+    v_stride, out_stride = elements(v_stride, UNIT), elements(out_stride, UNIT)
     bh, first = place(N, BLOCK_N)
     b, h = bh // H, bh % H
     rows = tl.arange(0, BLOCK_N)

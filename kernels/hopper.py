@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from .forward import LN_2, LOG2_E, key_range, last_key, place
-from .tiles import row, store
+from .tiles import elements, row, store, strides
 
 
 def fits(*tensors):
@@ -31,8 +31,9 @@ def forward(q, k, v, causal, scale, config, specialised=False):
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=q.device))
     if lse.numel():
+        unit, steps = strides(q, k, v, out)
         hopper_kernel[(B * H * triton.cdiv(N, config.BLOCK_N),)](
-            q, k, v, out, lse, q.stride(), k.stride(), v.stride(), out.stride(), scale * LOG2_E.value, H, N, k.shape[2],
+            q, k, v, out, lse, *steps, scale * LOG2_E.value, H, N, k.shape[2], UNIT=unit,
             GROUP=H // k.shape[1], CAUSAL=causal, D=D, SPECIALISED=specialised, **config.options(D),
         )  # fmt: skip
     return out, lse
@@ -41,9 +42,11 @@ def forward(q, k, v, causal, scale, config, specialised=False):
 @triton.jit
 def hopper_kernel(
     q, k, v, out, lse, q_stride, k_stride, v_stride, out_stride, scale, H, N, S,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, SPECIALISED: tl.constexpr,
+    UNIT: tl.constexpr, GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, SPECIALISED: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
+    q_stride, k_stride = elements(q_stride, UNIT), elements(k_stride, UNIT)
+    v_stride, out_stride = elements(v_stride, UNIT), elements(out_stride, UNIT)
     bh, first = place(N, BLOCK_N)
     b, h = bh // H, bh % H
     rows = tl.arange(0, BLOCK_N)
