@@ -7,7 +7,7 @@
 Wrong is: an address outside every tensor that the kernel was given, or outside the view that it was given of one; two
 programs that store to one element, or one store that does so twice; a load of what another program of the launch
 stored, since programs run in any order. Lanes that a mask leaves out, and for which no `other` is given, are loaded as
-NaN: a GPU leaves them undefined.
+NaN: a GPU leaves them undefined. What cannot be seen: an address that strays into another tensor that was given.
 """
 
 import contextlib
